@@ -7,10 +7,11 @@ ONCE ?=
 LIVE ?=
 SCENARIO ?= congested
 FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy \
-	$(addprefix platform/,local backup security compose) observe helm lab
+	$(addprefix platform/,local backup security compose release) observe helm lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down check test test-compose soak bench lint gen lab evaluate fleet test-cluster clean
+.PHONY: help setup build demo down check test test-compose soak bench lint gen lab evaluate fleet test-cluster clean \
+	release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +70,11 @@ evaluate: ## what control is worth in the lab, to build/evaluate: SEEDS=10; goes
 fleet: build ## the most access points that this machine serves, and what each stage takes: APS=1000 SECONDS=300
 	@python=$$(platform/setup/venv tests/requirements.txt)/bin/python \
 	  && $$python tests/fleet.py --aps $(if $(filter file,$(origin APS)),1000,$(APS)) --seconds $(or $(SECONDS),300)
+
+release: ## images, lists, chart, checksums, signature, in build/release: OAL_RELEASE_KEY=FILE OAL_REGISTRY=… SNAPSHOT=1
+	@$(MAKE) --no-print-directory -C platform/release setup
+	@platform/release/release make $(if $(PLATFORMS),--platforms $(PLATFORMS)) $(if $(SNAPSHOT),--snapshot) \
+	  $(if $(STANDINS),--standins)
 
 clean: down ## remove what was built here; the cache stays
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f clean; done; rm -rf build

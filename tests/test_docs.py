@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from flow import until
+from pages import ROOT, blocks
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = {"cluster", "docker", "ap"}
 #: Languages of blocks that nobody types into a shell.
 SHOWN = {"text", "yaml", "toml", "json"}
-
-
-class Block(NamedTuple):
-    page: str
-    line: int
-    language: str
-    says: str  # what stands behind the language
-    text: str
-
-
-def blocks() -> list[Block]:
-    return [
-        Block(page.name, source[:found.start()].count("\n") + 1,
-              *(part.strip() if i < 2 else part for i, part in enumerate(found.groups()))) for page in PAGES
-        for source in [page.read_text()] for found in FENCE.finditer(source)
-    ]
-
 
 RUN = [block for block in blocks() if block.says == "run"]
 

@@ -21,7 +21,7 @@ FOLDERS = {
     "schema", "ap-exporter", "stream-jobs", "clickhouse", "training", "model-registry", "deploy",
     "policies", "lab", "observe", "helm", "platform", "docs", "tests",
 }
-PLATFORM = {"kafka", "images", "compose", "local", "backup", "security", "setup"}
+PLATFORM = {"kafka", "images", "compose", "local", "backup", "security", "setup", "release"}
 #: The texts of licences: no room, and no README.
 LEGAL = {"LICENSES"}
 #: How a README begins, below its title.

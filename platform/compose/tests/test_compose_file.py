@@ -3,6 +3,7 @@ import json
 import os
 import re
 import subprocess
+import tomllib
 from itertools import combinations
 
 import pytest
@@ -10,7 +11,9 @@ import yaml
 from composed import PROFILES, program
 from docker_engine import ROOT, tags
 
-ONCE = {"secrets", "agent", "topics", "migrate"}
+ONCE = {"secrets", "agent", "topics", "migrate", "backup"}
+#: Of these: what a person runs, and nothing waits for.
+ASKED = {"backup"}
 
 
 def compose(*arguments, more: dict | None = None) -> str:
@@ -55,7 +58,7 @@ def test_every_service_has_a_health_check_or_ends_and_is_waited_for(services):
                 other for other in services.values()
                 if other.get("depends_on", {}).get(name, {}).get("condition") == "service_completed_successfully"
             ]
-            assert waits, f"nobody waits for {name}"
+            assert bool(waits) == (name not in ASKED), f"nobody waits for {name}"
         else:
             check = service["healthcheck"]
             assert check["test"][0] in ("CMD", "CMD-SHELL") and check["retries"] and check["start_period"], name
@@ -142,3 +145,26 @@ def test_no_service_gets_the_root_key():
     for name, service in spec.items():
         assert "ca.key" not in service.get("pki", []), name
         assert ("ap-ca.key" in service.get("pki", [])) == (name == "push"), name
+
+
+def test_a_policy_that_is_edited_in_the_checkout_is_read(services):
+    """In the image it would change with the next build only."""
+    for name, config in (("registry", "registry/registry.yaml"), ("trainer", "trainer/online.yaml")):
+        (folder,) = re.findall(r"^policies: (\S+)", (ROOT / "platform/compose/config" / config).read_text(), re.M)
+        assert {"type": "bind", "source": str(ROOT / "policies/in-force"), "target": folder}.items() <= next(
+            m for m in services[name]["volumes"] if m["target"] == folder).items()
+
+
+def test_the_backup_service_keeps_what_docs_say_and_its_data_are_swept(services):
+    """Of ClickHouse, MLflow and the push service; where the server writes it, `sweep` removes it, as the same user."""
+    config = tomllib.loads((ROOT / "platform/compose/config/backup/backup.toml").read_text().replace("${if_tls}", ""))
+    assert {"clickhouse", "mlflow", "push"} <= set(config)
+    assert config["folder"].startswith(services["backup"]["volumes"][0]["target"] + "/")
+    assert config["mlflow"]["state_dir"] in {m["target"] for m in services["backup"]["volumes"]}
+    allowed = re.search(r"<allowed_path>(.*?)/?</allowed_path>",
+                        (ROOT / "platform/compose/config/clickhouse/config.xml").read_text())[1]
+    command, clickhouse = services["sweep"]["command"], services["clickhouse"]
+    assert config["clickhouse"]["location"] == f"File('{allowed}/{{name}}')" and command[2] == allowed
+    assert command[3].endswith(f"/user_files/{config['clickhouse']['sweep_list']}")
+    assert services["sweep"]["user"] == clickhouse["user"]
+    assert services["sweep"]["volumes"][0]["source"] == clickhouse["volumes"][0]["source"] == "clickhouse"

@@ -10,7 +10,7 @@ import time
 import uuid
 
 import pytest
-from composed import Project
+from composed import PROFILES, Project
 from docker_engine import OWN, ROOT, Engine, build, run, tags
 
 BENCH = ROOT / "build" / "bench"
@@ -226,6 +226,24 @@ def test_an_upgrade_keeps_everything(project, engine):
         for name, tag in tags().items():
             if name.startswith("OAL_") and name.endswith("_IMAGE"):
                 engine.docker("rmi", f"{tag.rpartition(':')[0]}:{newer}", check=False)
+
+
+def test_a_backup_is_made_rehearsed_and_pruned(project):
+    """The commands of docs/backup.md."""
+    def backup(*words: str) -> str:
+        return project("run", "--rm", "backup", *words, profiles=(*PROFILES, "backup"), timeout=300)
+
+    backup("create", "first")
+    backup("create", "second")
+    assert "whole" in backup("verify", "second")
+    listed = backup("list")
+    assert "first" in listed and "second" in listed
+    backup("restore", "second", "--only", "clickhouse", "--as", "rehearsal")
+    assert project.number("SELECT count() FROM rehearsal.label") > 0
+    project.sql("DROP DATABASE rehearsal SYNC")
+    backup("prune", "--keep", "1")
+    kept = project("exec", "-T", "clickhouse", "ls", "/var/lib/clickhouse/backups").split()
+    assert kept == ["second"] and "first" not in backup("list")
 
 
 def held_bytes(pid: int) -> int:
