@@ -248,7 +248,7 @@ def test_settings_say_what_is_wrong():
         ({"every_s": -1}, "every_s is -1"),
         ({"every_s": "7d"}, "`every_s` must be"),
         ({"every": 1}, "unknown setting every"),
-        ({"psi_above": 0.2, "look_every_s": 0}, "nobody looks"),
+        ({"psi_above": 0.2, "look_every_s": 0}, "features are never compared"),
     ):
         with pytest.raises(RegistryError, match=words):
             automatic.settings(shipped | change, "retrain")

@@ -84,7 +84,7 @@ def test_a_fractional_threshold_is_floored_which_says_the_same_of_every_integer(
         ("0,0,backlog_bytes,1,0|0,1,leaf,0,0", "record 1: node 0 has 1 of its two children"),
         ("0,0,backlog_bytes,1,0", "record 1: node 0 has 0 of its two children"),
         ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,2,leaf,0,0|0,3,leaf,0,0", "record 4: is a third child of node 0"),
-        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,1,leaf,0,0", "record 3: node 1 stands already at line 1, record 2"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,1,leaf,0,0", "record 3: node 1 is already at line 1, record 2"),
         (
             "0,0,backlog_bytes,1,0|0,1,leaf,0,0\n0,0,leaf,0,0",
             "line 2, record 3: is a second root; the first is at line 1, record 1",

@@ -24,7 +24,7 @@ import (
 // Errors of what people ask for.
 var (
 	ErrBad     = errors.New("this cannot be done")
-	ErrUnknown = errors.New("nobody is there")
+	ErrUnknown = errors.New("no AP is in this scope")
 	ErrNotOff  = errors.New("it is not switched off")
 )
 

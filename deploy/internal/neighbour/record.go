@@ -68,7 +68,7 @@ func Parse(key string, value []byte) (*Record, error) {
 	case err != nil:
 		return nil, err
 	case Key(r.Site, r.FrequencyMHz) != key:
-		return nil, fmt.Errorf("it says %s, its key %.80s", Key(r.Site, r.FrequencyMHz), key)
+		return nil, fmt.Errorf("the record is of %s, its key is %.80s", Key(r.Site, r.FrequencyMHz), key)
 	case r.TUS <= 0:
 		return nil, errors.New("t_us is missing")
 	case len(r.APs) > maxAPs:

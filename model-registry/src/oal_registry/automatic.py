@@ -38,7 +38,7 @@ class Settings:
             if value < 0:
                 raise RegistryError(f"retrain: {name} is {value:g}; it is 0 or more")
         if self.psi_above and not self.look_every_s:
-            raise RegistryError("retrain: psi_above wants look_every_s, or nobody looks")
+            raise RegistryError("retrain: psi_above needs look_every_s above 0, or features are never compared")
 
 
 def settings(values: dict, where: str) -> Settings:

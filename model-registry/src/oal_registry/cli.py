@@ -240,7 +240,7 @@ def _package(options) -> int:
     try:
         bundle.open_signed(made.signed, signing_keys.trusted_file(top.get("trusted_keys", str)).keys, None, None)
     except BundleError as error:
-        raise RegistryError(f"nobody would take it: {error}") from None
+        raise RegistryError(f"no reader would accept it: {error}") from None
     Path(options.out).write_bytes(made.signed)
     bound = f", window model within {compiled[1].error_bound:.0f} bytes of the original" if options.window else ""
     print(

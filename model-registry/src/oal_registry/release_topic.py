@@ -162,7 +162,7 @@ class ReleaseTopic:
         """Put a bundle of the policy that it says in force. `rank`, `variant_of`, `promoted_by`: as of a
         `oal_schema.release.Release`.
 
-        NotPackagable when nobody would take it: this registry's key may not sign it.
+        NotPackagable when no reader would accept it: this registry's key may not sign it.
         """
         created = self._now_us()
         name, value = release.record(
@@ -185,7 +185,7 @@ class ReleaseTopic:
         try:
             done = self._verified.check(name, value)
         except (release.ReleaseError, BundleError) as error:
-            raise NotPackagable(f"{error}; nobody would take it") from None
+            raise NotPackagable(f"{error}; no reader would accept it") from None
         self._commit(
             name,
             value,

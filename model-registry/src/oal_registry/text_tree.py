@@ -121,7 +121,7 @@ def _link(records: list[_Record]) -> tuple[dict[int, _Record], _Record]:
             if nodes:
                 raise TextTreeError(f"{record.where}: the root must be the first record")
         elif record.itself in nodes:
-            raise TextTreeError(f"{record.where}: node {record.itself} stands already at {nodes[record.itself].where}")
+            raise TextTreeError(f"{record.where}: node {record.itself} is already at {nodes[record.itself].where}")
         nodes[record.itself] = record
     root = records[0]
     if root.father != root.itself:

@@ -115,7 +115,7 @@ def test_a_new_master_keeps_the_old_ones_until_they_are_dropped(made):
                                              (["ap", "ca"], "cannot be an AP's id"),
                                              (["ap", "x" * 65], "cannot be an AP's id"),
                                              (["ap", "ap-1", "--site", "a/b"], "cannot be a site"),
-                                             (["service", "viewer", "--hosts", "x"], "viewer is no server"),
+                                             (["service", "viewer", "--hosts", "x"], "viewer is not a server"),
                                              (["service", "new", "--hosts", "bad host"], "is no host"),
                                              (["operator", "../x"], "cannot be a person's name"),
                                              (["init", "--hosts", "brocker=kafka"], "no such service: brocker")])

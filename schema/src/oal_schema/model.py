@@ -84,7 +84,7 @@ def descriptors():
                 *FILES,
             ]
         ):
-            raise SchemaError("protoc refused schema/proto; its message stands above")
+            raise SchemaError("protoc refused schema/proto; its message is above")
         return descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
 
 

@@ -32,7 +32,7 @@ def service(authority: Authority, name: str, hosts: list[str]) -> bool:
     """The certificate of a service; with hosts, or by its kind, a server's, which is good for loopback too."""
     kind = names.SERVICES.get(names.check(name, "a service's name"), names.Service(server=bool(hosts)))
     if hosts and not kind.server:
-        raise PkiError(f"{name} is no server: nobody connects to it, so it has no hosts; the servers are "
+        raise PkiError(f"{name} is not a server, so its certificate names no hosts; the servers are "
                        f"{', '.join(n for n, k in names.SERVICES.items() if k.server)}")
     wanted = [names.host(host) for host in (*names.LOOPBACK, *hosts)] if kind.server else []
     return authority.issue(name, "service", wanted, kind.client, kind.server, kind.rsa)
