@@ -13,7 +13,7 @@ import (
 // Errors of approvals.
 var (
 	ErrApproved   = errors.New("the rollout is approved")
-	ErrOwn        = errors.New("a version cannot be approved by the user who promoted it")
+	ErrOwn        = errors.New("the user who promoted a version cannot approve it")
 	ErrUnapproved = errors.New("the rollout needs an approval first")
 )
 
