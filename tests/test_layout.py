@@ -26,8 +26,8 @@ PLATFORM = {"kafka", "images", "compose", "local", "backup", "security", "setup"
 LEGAL = {"LICENSES"}
 #: How a README begins, below its title.
 LABELS = ("Lives here", "Takes", "Gives", "Not here")
-#: Folders of data, whose README says the format.
-DATA = ("*/tests/data/*", "schema/golden")
+#: Folders of data, whose README says the format; the chart's own is for `helm show readme`, generated from its values.
+DATA = ("*/tests/data/*", "schema/golden", "helm/oal")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 #: A call of set-up in a Makefile or a script: by a path from where it is run, or from a variable with a folder.
 CALL = re.compile(r'(?P<variable>\$\{?\w+\}?/)?(?P<path>(?:\.\./)+(?:platform/)?setup/[\w.-]+|platform/setup/[\w.-]+)')
