@@ -29,13 +29,13 @@ AP, FOLDER, KILL = "router", "/run/lab/ap", "/run/lab/kill"
 SPAN_S, FLOW_S = 1.0, 60
 
 
-def wait(true, what: str, seconds: float = 60):
+def wait(true, what: str, seconds: float = 30):
     """Its value, once it is something."""
     end = time.monotonic() + seconds
     while not (value := true()):
         if time.monotonic() > end:
             raise SystemExit(f"router: after {seconds} s there is no {what}")
-        time.sleep(0.02)
+        time.sleep(0.1)
     return value
 
 
@@ -83,7 +83,7 @@ def switch(it: Play) -> None:
     """eth0 is the conduit of a DSA switch; behind its port is the internet."""
     batch("ip", ["netns add chip", "netns add internet", "netns add sta",
                  "link add eth0 type veth peer name cpu netns chip", "link set eth0 up"])
-    batch("ip", ["link add wire type veth peer name eth0 netns internet", "link set cpu up", "link set wire up"],
+    batch("ip", ["link add wire type veth peer name eth0 netns internet", "link set cpu mtu 1504 up", "link set wire up"],
           "chip")
     for port, ns in (("eth0", None), ("cpu", "chip"), ("wire", "chip"), ("eth0", "internet")):
         switch_off(port, ns, OFFLOADS)
@@ -122,8 +122,9 @@ def reach(address: str) -> None:
 
 
 def masquerade(out: str, to: str = "masquerade") -> None:
-    write("/run/lab/nft", f"flush ruleset\ntable ip nat {{ chain post {{ type nat hook postrouting priority 100;\n"
-                          f" oifname {out} {to}\n}} }}\n")
+    write("/run/lab/nft", f"flush ruleset\nadd table ip nat\n"
+                          f"add chain ip nat post {{ type nat hook postrouting priority 100; }}\n"
+                          f"add rule ip nat post oifname {out} {to}\n")
     run("nft -f /run/lab/nft")
 
 
@@ -178,13 +179,13 @@ def killed(it: Play) -> None:
 
 def dial(it: Play) -> None:
     """PPPoE over the same port: negotiation, session and addresses by pppd and pppoe-server."""
-    write("/run/lab/server-options", "noauth\nlcp-echo-interval 0\nnodetach\nlogfile /run/lab/server.ppp\n")
+    write("/run/lab/server-options", "noauth\nlcp-echo-interval 0\nnodetach\ndebug\n")
     start(["pppoe-server", "-F", "-I", "eth0", "-L", SERVER, "-R", DIALLED, "-N", "1", "-O", "/run/lab/server-options"],
-          "/run/lab/pppoe-server", "internet")
+          f"{OUT}/pppoe-server.log", "internet")
     batch("ip", [f"addr flush dev {WAN}"])
     batch("ip", ["addr flush dev eth0"], "internet")
     start(["pppd", "plugin", "pppoe.so", WAN, "ifname", PPP, "nodetach", "noauth", "nolock", "noipdefault",
-           "defaultroute", "mtu", "1492", "mru", "1492", "logfile", f"{OUT}/pppd.log"], "/run/lab/pppd", None)
+           "defaultroute", "mtu", "1492", "mru", "1492", "debug"], f"{OUT}/pppd.log", None)
     wait(lambda: DIALLED in run(f"ip addr show dev {PPP}", check=False), "address of the dialled line")
     masquerade(PPP)
     reach(SERVER)
@@ -261,7 +262,7 @@ def main() -> int:
             step(it)
         except (Exception, SystemExit):
             it.facts["error"] = f"{step.__name__}: {traceback.format_exc()}"
-            for log in ("pppd.log", "exporter.log"):
+            for log in ("pppd.log", "pppoe-server.log", "exporter.log"):
                 with contextlib.suppress(OSError), open(f"{OUT}/{log}") as f:
                     it.facts["error"] += f.read()[-2000:]
             break
