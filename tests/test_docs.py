@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from flow import until
-from pages import ROOT, blocks
+from pages import ROOT, blocks, commands
 
 NEEDS = {"cluster", "docker", "ap"}
 #: Languages of blocks that nobody types into a shell.
@@ -28,6 +28,19 @@ def test_a_block_of_commands_says_what_proves_it(block):
     ), f"{block.page}:{block.line}: ```{block.language} run, needs={'|'.join(sorted(NEEDS))} or tested=PATH"
     if kind == "tested":
         assert (ROOT / value).exists(), f"{block.page}:{block.line}: there is no {value}"
+
+
+@pytest.mark.parametrize("block", [b for b in blocks() if b.language == "sh"], ids=lambda b: f"{b.page}:{b.line}")
+def test_a_shell_reads_every_block(block):
+    """Those too that nobody runs here."""
+    done = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
+    assert done.returncode == 0, f"{block.page}:{block.line}: {done.stderr}"
+
+
+def test_the_cluster_page_has_no_command_that_its_test_leaves_out():
+    """helm/cluster runs pages.commands("install-cluster.md", "helm/cluster"), top to bottom."""
+    mine = [block.text for block in blocks() if block.page == "install-cluster.md" and block.language == "sh"]
+    assert mine == commands("install-cluster.md", "helm/cluster") and len(mine) >= 6
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """An image listed, saved and pushed by the real engine to a real registry: a small one, of one program."""
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from docker_engine import ROOT, Engine
-from oal_release import images
+from oal_release import bundle, cli, images
 from registry import program, serving
 
 SRC = Path(__file__).resolve().parents[1] / "src"
@@ -65,3 +66,24 @@ def test_what_is_pushed_is_a_list_of_platforms_by_the_digest_that_is_told(engine
 
 def test_the_engines_own_platform_is_one_that_it_builds(engine):
     assert images.platforms("")[0] == "linux/amd64"
+
+
+def test_the_first_steps_of_the_cluster_page_work_on_a_release(key, tmp_path):
+    """Its signature is checked, and small.yaml comes out of the packed chart, by the page's own lines; the chart takes
+    the values that come of it. helm/cluster runs the whole page."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from pages import commands
+    check, _, values, *_ = commands("install-cluster.md", "helm/cluster")
+    helm, known = cli.tools()["helm"], images.tags(standins=True, registry="")
+    bundle.chart(helm, "9.9.9-test.g0", tmp_path)
+    (tmp_path / "images.yaml").write_text(cli.values(known, "9.9.9-test.g0", "", {}, standins=True))
+    bundle.seal(tmp_path, "9.9.9-test.g0", key / "oal.key")
+    (unpack,) = [line for line in values.splitlines() if line.startswith("tar ")]
+    environment = os.environ | {"OAL_RELEASE": str(tmp_path), "OAL_PUBLIC_KEY": str(key / "oal.pub"),
+                                "OAL_HOST": "node.example.net"}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", check + unpack], check=True, env=environment)
+    assert "oal.example.org" not in (tmp_path / "my.yaml").read_text()
+    text = images.run(helm, "template", "oal", tmp_path / "oal-9.9.9-test.g0.tgz", "-n", "oal", "-f",
+                      tmp_path / "my.yaml", "-f", tmp_path / "images.yaml", "--kube-version", "1.37.0")
+    assert "oal-push:9.9.9-test.g0" in text and f"image: {known['KAFKA_IMAGE']}" in text
+    assert "node.example.net" in text
