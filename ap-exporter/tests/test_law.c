@@ -231,6 +231,7 @@ static unsigned leaning(const char *name, unsigned permille, unsigned alpha, boo
 	control_law(s.control, &law_fair_window, none, 0);
 	s.policy.act_class = 3;
 	s.policy.alpha = alpha;
+	s.policy.equal_rate_permille = s.policy.equal_rate_fifo_permille = 0;
 	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
 		if (!strcmp(oal_policy_fields[i].name, name))
 			oal_policy_set(&s.policy, (enum oal_policy_field)i, permille);
