@@ -83,10 +83,11 @@ def switch(it: Play) -> None:
     """eth0 is the conduit of a DSA switch; behind its port is the internet."""
     batch("ip", ["netns add chip", "netns add internet", "netns add sta",
                  "link add eth0 type veth peer name cpu netns chip", "link set eth0 up"])
-    batch("ip", ["link add wire type veth peer name eth0 netns internet", "link set cpu mtu 1504 up", "link set wire up"],
-          "chip")
+    batch("ip", ["link add wire type veth peer name eth0 netns internet", "link set cpu mtu 1504 up",
+                 "link set wire up"], "chip")
     for port, ns in (("eth0", None), ("cpu", "chip"), ("wire", "chip"), ("eth0", "internet")):
         switch_off(port, ns, OFFLOADS)
+        run(f"sysctl -qw net.ipv6.conf.{port}.disable_ipv6=1", ns)  # no frames of its own, which would have no tag
     if not os.path.exists("/sys/class/net/lan1"):
         write("/sys/bus/mdio_bus/drivers/dsa-loop/bind", "fixed-0:1f")
     wait(lambda: os.path.exists("/sys/class/net/lan1"), "port of the switch")
@@ -184,7 +185,7 @@ def dial(it: Play) -> None:
           f"{OUT}/pppoe-server.log", "internet")
     batch("ip", [f"addr flush dev {WAN}"])
     batch("ip", ["addr flush dev eth0"], "internet")
-    start(["pppd", "plugin", "pppoe.so", WAN, "ifname", PPP, "nodetach", "noauth", "nolock", "noipdefault",
+    start(["pppd", "plugin", "pppoe.so", f"nic-{WAN}", "ifname", PPP, "nodetach", "noauth", "noipdefault",
            "defaultroute", "mtu", "1492", "mru", "1492", "debug"], f"{OUT}/pppd.log", None)
     wait(lambda: DIALLED in run(f"ip addr show dev {PPP}", check=False), "address of the dialled line")
     masquerade(PPP)
@@ -222,8 +223,9 @@ def slow_driver(it: Play) -> None:
         section("exporter", {"ap_id": "slow", "status_socket": socket})
         + section("nl80211", {"interface": RADIO, "stations": "nl80211"}) + section("qdisc", {"interface": RADIO})
         + section("file", {"path": f"{OUT}/slow.oalcap"}))
-    slow = start(["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=sendto,sendmsg", "-e",
-                  "inject=sendto,sendmsg:delay_exit=50000:when=20+", it.binary, "run", "-c", f"{FOLDER}/slow.uci"],
+    # recvmmsg() is how answers are read, and used for nothing else
+    slow = start(["strace", "-f", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=recvmmsg", "-e",
+                  "inject=recvmmsg:delay_exit=50000:when=20+", it.binary, "run", "-c", f"{FOLDER}/slow.uci"],
                  f"{OUT}/slow.log")
 
     def status() -> dict:

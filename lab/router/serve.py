@@ -3,23 +3,28 @@ the client announces far more than what it is clamped to, and reads until its ti
 """
 import socket
 import sys
+import threading
 import time
 
 PORT, SO_MAX_PACING_RATE, SO_RCVBUFFORCE = 443, 47, 33
-BYTES_PER_S, BUFFER = 500_000, 1 << 21
+BYTES_PER_S, BUFFER = 300_000, 1 << 21
 
 
 def serve(address: str) -> None:
     here = socket.create_server((address, PORT))
     print("ready", flush=True)
     while True:
-        client, _ = here.accept()
-        client.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, BYTES_PER_S)
+        threading.Thread(target=send, args=here.accept()[:1], daemon=True).start()
+
+
+def send(client: socket.socket) -> None:
+    client.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, BYTES_PER_S)
+    with client:
         try:
             while True:
                 client.sendall(bytes(16384))
         except OSError:
-            client.close()
+            return
 
 
 def fetch(address: str, seconds: str) -> None:

@@ -9,6 +9,7 @@ from conformance.segment import OPTION_SCALE, SYN
 from router import inside, run
 
 CLAMP, PLAIN = 30_000, 90_000  # bytes: what the policy sets; less than what the client announces by itself
+LEAST = 10  # ACKs of a flow in a span
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def test_every_window_is_lowered_at_the_server(seen, span, addresses):
     flows = windows(seen, span)
     assert {address for address, _ in flows} == addresses, "the router's addresses, never the station's"
     for flow, announced in flows.items():
-        assert len(announced) > 20 and max(announced) <= CLAMP and min(announced) > 0.8 * CLAMP, (flow, announced)
+        assert len(announced) >= LEAST and max(announced) <= CLAMP and min(announced) > 0.8 * CLAMP, (flow, announced)
 
 
 @pytest.mark.parametrize("span", ["killed", "pppoe killed"])
@@ -55,7 +56,7 @@ def test_windows_are_the_clients_own_while_control_is_killed(seen, span):
     flows = windows(seen, span)
     assert flows
     for flow, announced in flows.items():
-        assert len(announced) > 20 and min(announced) > PLAIN, (flow, announced)
+        assert len(announced) >= LEAST and min(announced) > PLAIN, (flow, announced)
 
 
 def test_the_wire_is_what_it_is_called(seen):
@@ -89,7 +90,7 @@ def test_a_clock_that_is_set_holds_up_nothing(seen):
 def test_a_driver_that_takes_50_ms_an_answer_costs_no_tick(seen):
     before, after = seen["slow driver"]
     assert all(one["longest_us"] > 50_000 for one in after["samplers"]), after["samplers"]
-    assert after["ticks"] - before["ticks"] >= 1250 and after["ticks_missed"] == 0
+    assert after["ticks"] - before["ticks"] >= 1250 and after["ticks_missed"] == before["ticks_missed"]
     assert after["table_rows"]["station"] > before["table_rows"]["station"]
 
 

@@ -1,5 +1,5 @@
-"""With headers read at the Wi-Fi port, by the tap that the package ships, control is worth what it was with those of the
-wired port: the committed cells of three scenarios beside those of the ablation, which were played before.
+"""With headers read at the Wi-Fi port, by the tap that the package ships, control is worth what it was with those of
+the wired port: the committed cells of three scenarios beside those of the ablation, which were played before.
 """
 import pathlib
 
