@@ -210,6 +210,7 @@ def clock_steps(it: Play) -> None:
         time.clock_settime(time.CLOCK_REALTIME, time.time() + step_s)
         it.exporter.send_signal(signal.SIGHUP)
         wait(lambda before=before: it.status()["reloads"] > before["reloads"], "reload", 10)
+        wait(lambda before=before: it.status()["clock"]["steps"] > before["clock"]["steps"], "step that is noticed", 10)
         clamped = wait(lambda: it.path()["clamped"], "status of the new configuration")
         wait(lambda clamped=clamped: it.path()["clamped"] > clamped + 20, "lowered ACK after a step", 10)
         it.facts["steps of the clock"].append((before, it.status()))
