@@ -2,3 +2,4 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "images" / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "tests"))

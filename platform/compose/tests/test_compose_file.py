@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 import yaml
 from composed import PROFILES, program
-from docker_engine import ROOT, tags
+from docker_engine import OWN, ROOT, tags
 
 ONCE = {"secrets", "agent", "topics", "migrate", "backup"}
 #: Of these: what a person runs, and nothing waits for.
@@ -40,6 +40,14 @@ def test_a_plain_checkout_needs_no_option():
     """.env is the list of tags."""
     assert (ROOT / ".env").resolve() == ROOT / "platform" / "images" / "tags.env"
     assert f"oal-push:{tags()['OAL_VERSION']}" in compose("config", "--images")
+
+
+def test_images_of_a_release_are_named_by_the_environment():
+    """As docs/install-host.md has it: registry and version, over .env."""
+    images = compose("--profile", "*", "config", "--images",
+                     more={"OAL_REGISTRY": "r.example/oal/", "OAL_VERSION": "9.9.9-rc.1"}).split()
+    assert {image for image in images if "/oal-" in image} == {
+        f"r.example/oal/oal-{name}:9.9.9-rc.1" for name in OWN}
 
 
 def test_every_image_is_one_of_tags_env(services):

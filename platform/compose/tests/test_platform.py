@@ -5,6 +5,7 @@ The tests share one project and run in this order.
 """
 import json
 import os
+import shlex
 import signal
 import time
 import uuid
@@ -12,6 +13,7 @@ import uuid
 import pytest
 from composed import PROFILES, Project
 from docker_engine import OWN, ROOT, Engine, build, run, tags
+from pages import commands
 
 BENCH = ROOT / "build" / "bench"
 ROWS = (
@@ -229,21 +231,20 @@ def test_an_upgrade_keeps_everything(project, engine):
 
 
 def test_a_backup_is_made_rehearsed_and_pruned(project):
-    """The commands of docs/backup.md."""
-    def backup(*words: str) -> str:
-        return project("run", "--rm", "backup", *words, profiles=(*PROFILES, "backup"), timeout=300)
+    """By the lines of docs/backup.md, then a restore beside the live database, and a backup that goes."""
+    def compose(*words: str) -> str:
+        return project(*words, profiles=(*PROFILES, "backup"), timeout=300)
 
-    backup("create", "first")
-    backup("create", "second")
-    assert "whole" in backup("verify", "second")
-    listed = backup("list")
-    assert "first" in listed and "second" in listed
-    backup("restore", "second", "--only", "clickhouse", "--as", "rehearsal")
+    (page,) = commands("backup.md", "platform/compose/tests/test_platform.py")
+    said = "".join(compose(*shlex.split(line.removeprefix("docker compose "))) for line in page.splitlines())
+    assert "nightly: whole" in said and " rows of ClickHouse" in said
+    compose("run", "--rm", "backup", "restore", "nightly", "--only", "clickhouse", "--as", "rehearsal")
     assert project.number("SELECT count() FROM rehearsal.label") > 0
     project.sql("DROP DATABASE rehearsal SYNC")
-    backup("prune", "--keep", "1")
-    kept = project("exec", "-T", "clickhouse", "ls", "/var/lib/clickhouse/backups").split()
-    assert kept == ["second"] and "first" not in backup("list")
+    compose("run", "--rm", "backup", "create", "second")
+    compose("run", "--rm", "backup", "prune", "--keep", "1")
+    assert project("exec", "-T", "clickhouse", "ls", "/var/lib/clickhouse/backups").split() == ["second"]
+    assert "nightly" not in compose("run", "--rm", "backup", "list")
 
 
 def held_bytes(pid: int) -> int:
