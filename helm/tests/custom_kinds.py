@@ -5,6 +5,7 @@ from pathlib import Path
 
 import yaml
 
+KINDS = {"HTTPRoute", "TLSRoute", "ServiceMonitor", "PrometheusRule", "Certificate", "Issuer"}
 #: Go module → its CRDs that the chart makes objects of. The versions are those whose CRDs were read.
 MODULES = {
     "sigs.k8s.io/gateway-api@v1.4.0": ["config/crd/experimental/gateway.networking.k8s.io_httproutes.yaml",

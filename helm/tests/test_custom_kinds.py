@@ -6,9 +6,9 @@ import subprocess
 import custom_kinds
 import pytest
 import yaml
+from custom_kinds import KINDS
 from manifests import find
 
-KINDS = {"HTTPRoute", "TLSRoute", "ServiceMonitor", "PrometheusRule", "Certificate", "Issuer"}
 VALUES = ("cert-manager", "monitoring.enabled=true", "monitoring.labels.release=prometheus", "backup.enabled=true",
           "clickhouse.backup.enabled=true", "pages.gateway.enabled=true", "pages.gateway.parentRefs[0].name=public",
           "pages.grafana=g.example.org", "push.tlsRoute.enabled=true", "push.tlsRoute.parentRefs[0].name=public",
