@@ -1,4 +1,4 @@
-"""Schemas for kubeconform of the kinds that the chart makes and Kubernetes has not: out of the CRDs of their own projects."""
+"""Schemas for kubeconform of the kinds that the chart makes and Kubernetes has not: out of their own projects' CRDs."""
 import json
 import subprocess
 from pathlib import Path

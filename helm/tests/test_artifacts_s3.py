@@ -39,12 +39,12 @@ def mlflow(chart, store, tmp_path_factory):
     (given / "s3" / "access-key").write_text(store.access)
     (given / "s3" / "secret-key").write_text(store.secret)
     init = workload["initContainers"][0]["args"][0]
-    subprocess.run(["sh", "-ec", init.replace("/run/secrets/given", str(given)).replace("/run/secrets/oal", str(made))],
-                   check=True)
+    init = init.replace("/run/secrets/given", str(given)).replace("/run/secrets/oal", str(made))
+    subprocess.run(["sh", "-ec", init], check=True)
     assert oct((made / "s3" / "credentials").stat().st_mode)[-3:] == "600"
     libraries = folder / "libraries"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--target",
-                    libraries, "-r", ROOT / "platform/images/learning/s3.txt"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps",
+                    "--target", libraries, "-r", ROOT / "platform/images/learning/s3.txt"], check=True)
     artifacts = find(objects, "ConfigMap", "oal-mlflow")["data"]["server.yaml"]
     assert "artifacts: s3://models/oal" in artifacts
     with socket.create_server(("127.0.0.1", 0)) as free:
