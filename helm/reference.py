@@ -39,7 +39,7 @@ def cell(text: str) -> str:
 
 
 def rows(text: str) -> list[tuple[str, str, str]]:
-    """(path, default, what it is) of every key, in the file's order; comments above a key and beside it belong to it."""
+    """(path, default, what it is) of every key, in the file's order. Comments above and beside a key belong to it."""
     values, found, above, path, last = yaml.safe_load(text), [], [], [], None
     for line in text.splitlines():
         comment = re.match(r"^ *# ?(.*)$", line)
@@ -59,7 +59,8 @@ def rows(text: str) -> list[tuple[str, str, str]]:
         said = " ".join([*above, beside])
         above = []
         inner = isinstance(default, dict) and default and not (key[3] or "").startswith("{")
-        shown = "" if inner else yaml.safe_dump(default, default_flow_style=True, width=1000).removesuffix("\n...\n").strip()
+        written = yaml.safe_dump(default, default_flow_style=True, width=1000)
+        shown = "" if inner else written.removesuffix("\n...\n").strip()
         found.append((".".join(path), shown, said))
     return found
 

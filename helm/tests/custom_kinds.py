@@ -1,10 +1,11 @@
-"""Schemas for kubeconform of the kinds that the chart makes and Kubernetes has not: out of the CRDs of their own projects."""
+"""Schemas for kubeconform of the kinds that the chart makes and Kubernetes has not: out of their own projects' CRDs."""
 import json
 import subprocess
 from pathlib import Path
 
 import yaml
 
+KINDS = {"HTTPRoute", "TLSRoute", "ServiceMonitor", "PrometheusRule", "Certificate", "Issuer"}
 #: Go module → its CRDs that the chart makes objects of. The versions are those whose CRDs were read.
 MODULES = {
     "sigs.k8s.io/gateway-api@v1.4.0": ["config/crd/experimental/gateway.networking.k8s.io_httproutes.yaml",

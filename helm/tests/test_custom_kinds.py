@@ -1,19 +1,20 @@
-"""What the chart makes of other projects' kinds, by their own words: the CRDs of Gateway API, the Prometheus operator and
-cert-manager; promtool for what a Prometheus is told."""
+"""What the chart makes of other projects' kinds, by their own words: the CRDs of Gateway API, the Prometheus operator
+and cert-manager; promtool for what a Prometheus is told."""
 import json
 import subprocess
 
 import custom_kinds
 import pytest
 import yaml
+from custom_kinds import KINDS
 from manifests import find
 
-KINDS = {"HTTPRoute", "TLSRoute", "ServiceMonitor", "PrometheusRule", "Certificate", "Issuer"}
 VALUES = ("cert-manager", "monitoring.enabled=true", "monitoring.labels.release=prometheus", "backup.enabled=true",
           "clickhouse.backup.enabled=true", "pages.gateway.enabled=true", "pages.gateway.parentRefs[0].name=public",
           "pages.grafana=g.example.org", "push.tlsRoute.enabled=true", "push.tlsRoute.parentRefs[0].name=public",
           "push.tlsRoute.host=push.example.org", "push.tlsRoute.enrolHost=enrol.example.org",
-          "push.enrol.url=https://enrol.example.org", "push.access.hosts={push.example.org,enrol.example.org,192.0.2.7}")
+          "push.enrol.url=https://enrol.example.org",
+          "push.access.hosts={push.example.org,enrol.example.org,192.0.2.7}")
 AWAY = 'up{namespace="wifi", job="oal-clickhouse"}'
 
 
@@ -79,7 +80,8 @@ def test_something_outside_clickhouse_says_when_clickhouse_is_away(rules):
      {'ClickHouseProfileEvents_InsertedRows{namespace="wifi",job="oal-clickhouse"}': "0+100x10 1000x30"}, 40),
     ("OalVolumeFull", {
         'kubelet_volume_stats_available_bytes{namespace="wifi",persistentvolumeclaim="data-oal-kafka-0"}': "9x30",
-        'kubelet_volume_stats_capacity_bytes{namespace="wifi",persistentvolumeclaim="data-oal-kafka-0"}': "100x30"}, 20),
+        'kubelet_volume_stats_capacity_bytes{namespace="wifi",persistentvolumeclaim="data-oal-kafka-0"}': "100x30"},
+     20),
     ("OalPodsAreNotReady", {
         'kube_statefulset_replicas{namespace="wifi",statefulset="oal-kafka"}': "3x30",
         'kube_statefulset_status_replicas_ready{namespace="wifi",statefulset="oal-kafka"}': "2x30"}, 25),

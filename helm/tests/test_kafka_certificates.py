@@ -1,4 +1,4 @@
-"""The chart's broker takes a renewed certificate up while it runs: the lines of its start script, with a real broker."""
+"""The chart's broker takes a renewed certificate up while it runs: lines of its start script, with a real broker."""
 import hashlib
 import os
 import re

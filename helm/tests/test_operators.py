@@ -211,7 +211,7 @@ def test_artifacts_in_s3_have_a_way_out_an_address_and_keys(chart):
     objects = chart.objects(*values)
     mlflow = of(objects)["mlflow"]
     env = {e["name"]: e["value"] for e in pod(mlflow)["containers"][0]["env"]}
-    assert env["MLFLOW_S3_ENDPOINT_URL"] == "https://minio.example.org:9000"
+    assert env["AWS_ENDPOINT_URL_S3"] == "https://minio.example.org:9000"
     assert env["AWS_SHARED_CREDENTIALS_FILE"] == "/run/secrets/oal/s3/credentials"
     assert mounted_secrets(mlflow)["store"] == {"access-key", "secret-key"}
     out = find(objects, "NetworkPolicy", "oal-mlflow")["spec"]["egress"]

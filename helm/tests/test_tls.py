@@ -9,7 +9,8 @@ SHARDS = "clickhouse-cluster"
 OFF = "tls.enabled=false"
 #: Port → whose certificate is shown there.
 SHOWN = {8123: "clickhouse", 9000: "clickhouse", 9181: "clickhouse", 9234: "clickhouse", 5000: "mlflow",
-         5001: "model-registry", 5002: "trainer", 8080: "deploy", 8778: "jolokia", 5432: "postgres", 8445: "deploy", 8081: "flink-rest"}
+         5001: "model-registry", 5002: "trainer", 8080: "deploy", 8778: "jolokia", 5432: "postgres",
+         8445: "deploy", 8081: "flink-rest"}
 #: Spoken by TLS whatever the values say.
 ALWAYS = {8445, 8081}
 NOT_OURS = re.compile(

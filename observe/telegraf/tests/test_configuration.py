@@ -1,10 +1,12 @@
 """The configuration by itself: it is sound, what it needs is listed, and what is missing or wrong is named."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from conftest import FOLDER
@@ -119,6 +121,24 @@ def test_a_secret_is_the_whole_file(variables, tmp_path, content, message):
     (tmp_path / "clickhouse").write_text(content)
     done = run(variables)
     assert done.returncode == 2 and message in done.stderr and "secret\n" not in done.stderr
+
+
+def test_a_password_that_kubelet_replaces_is_still_found(variables, tmp_path):
+    """A projected volume: the file's name leads by ..data to a folder with a time in its name, which goes."""
+    volume = tmp_path / "volume"
+    for folder, password in (("..first", "old"), ("..second", "new")):
+        (volume / folder).mkdir(parents=True)
+        (volume / folder / "telegraf").write_text(password)
+    (volume / "..data").symlink_to("..first")
+    (volume / "telegraf").symlink_to("..data/telegraf")
+    variables["OAL_CLICKHOUSE_PASSWORD_FILE"] = str(volume / "telegraf")
+    assert run(variables).returncode == 0
+    link = Path(variables["OAL_TELEGRAF_STATE"]) / "secrets" / "clickhouse"
+    assert link.read_text() == "old"
+    (volume / "..data").unlink()
+    (volume / "..data").symlink_to("..second")
+    shutil.rmtree(volume / "..first")
+    assert link.read_text() == "new"
 
 
 def test_the_readme_lists_the_variables_and_no_others():

@@ -1,4 +1,4 @@
-"""Backups of a real ClickHouse in a real S3 server: each night only what is new, the oldest removed, and brought back."""
+"""Backups of a real ClickHouse in a real S3 server: each night what is new, the oldest removed, and brought back."""
 import json
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Whoever prunes has not the volume of ClickHouse's server: `oal-backup sweep` beside the server removes what it is told
-by way of the server."""
+"""Whoever prunes has not the volume of ClickHouse's server: `oal-backup sweep` beside the server removes what it is
+told by way of the server."""
 import json
 import subprocess
 from pathlib import Path

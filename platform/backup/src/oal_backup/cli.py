@@ -91,8 +91,8 @@ def remove_rows(settings: config.Config, name: str, part: dict | None) -> None:
 
 
 def newest_to_add_to(settings: config.Config, full_every: int) -> str | None:
-    """The newest backup, when ClickHouse's part of the next may be what is new since it; None for a full one: the first,
-    each FULL_EVERY-th, and when the servers or their location changed."""
+    """The newest backup, when ClickHouse's part of the next may be what is new since it; None for a full one: the
+    first, each FULL_EVERY-th, and when the servers or their location changed."""
     every = names(settings)
     if not every or not settings.clickhouse:
         return None

@@ -104,7 +104,8 @@ def load(path: str) -> Config:
     push = made["push"]
     if push and bool(push.admin_url and push.token_file) == bool(push.postgres_dsn_file):
         raise BackupError(f"configuration {path}: [push] needs admin_url and token_file, or postgres_dsn_file")
-    if made["clickhouse"] and bool(made["clickhouse"].s3_access_key_file) != bool(made["clickhouse"].s3_secret_key_file):
+    keys = made["clickhouse"] and (made["clickhouse"].s3_access_key_file, made["clickhouse"].s3_secret_key_file)
+    if keys and bool(keys[0]) != bool(keys[1]):
         raise BackupError(f"configuration {path}: [clickhouse] s3_access_key_file and s3_secret_key_file go together")
     if made["clickhouse"] and "{name}" not in made["clickhouse"].location:
         raise BackupError(
