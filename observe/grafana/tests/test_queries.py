@@ -77,6 +77,21 @@ def test_a_rule_that_cannot_be_asked_is_counted_where_a_rule_looks(platform):
     assert alerts.ask(rule.sql).rows[0][0] == before + 1
 
 
+#: Counts of what should not happen: without a row there were none.
+COUNTS_OF_EVENTS = {"Sending", "Batches missing", "Late batches", "Refused", "Forged or unsigned"}
+
+
+def test_a_figure_of_a_platform_without_a_row_is_unknown_and_not_zero(blank):
+    """A 0 would be in the colour of good."""
+    asker = Asker(blank.as_grafana(), blank.from_s, blank.to_s)
+    for board in boards().values():
+        chosen = asker.choose_all(board)
+        for panel in panels_of(board):
+            if panel["type"] in ("stat", "gauge") and panel["title"] not in COUNTS_OF_EVENTS:
+                rows = asker.answer(of_panel(board["title"], panel), chosen).rows
+                assert all(value in (None, "nan") for row in rows for value in row), panel["title"]
+
+
 #: Tables with rows by the second or faster: what a panel over a month must not read a month of.
 RAW = ("station", "station_ac", "channel", "queue", "beacon", "packet", "flow", "drop_event", "health", "label", "item",
        "batch", "decision", "prediction", "control", "neighbour_ap", "tree_decision", "station_1s", "station_ac_1s",

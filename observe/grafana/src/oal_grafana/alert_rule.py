@@ -39,7 +39,13 @@ class Rule:
     always: bool = False  # the query has rows of what is well too
 
     def json(self, panels: dict[tuple[str, str], int], runbooks: dict[str, str]) -> dict:
-        """`panels` are ids by dashboard and title, `runbooks` the page of each alert in markdown."""
+        """`panels` are ids by dashboard and title, `runbooks` the page of each alert in markdown. ValueError when the
+        rule's panel or page is not there.
+        """
+        if (self.board, self.panel) not in panels:
+            raise ValueError(f"{self.uid}: {self.board} has no panel {self.panel!r}; name the one that shows it")
+        if self.uid not in runbooks:
+            raise ValueError(f"docs/alerts.md has no heading `## {self.uid}`; write what to do when it fires")
         sql = self.sql if self.always else may_be_empty("nothing is wrong", self.sql)
         query = {**target_json(sql, True, uid=ALERTS_UID), "intervalMs": 60000, "maxDataPoints": 1000}
         kind, bound = ("gt", self.above) if self.above is not None else ("lt", self.below)

@@ -305,7 +305,9 @@ def draw(board: dict, who: Asker, path: Path) -> int:
     for spec in specs:
         spec = {**spec, "gridPos": {**spec["gridPos"], "y": spec["gridPos"]["y"] + head}}
         if spec["type"] == "row":
-            title = spec["title"].replace("$detail", *(chosen.get("detail") or ["-"]))
+            title = spec["title"]
+            for name, values in chosen.items():
+                title = title.replace(f"${name}", ", ".join(values) or "-")
             figure.text(10 / WIDTH_PX, 1 - (spec["gridPos"]["y"] + 0.5) / total, f"▾ {title}", size=11, weight="bold",
                         va="center")
             continue

@@ -35,6 +35,11 @@ RESOLUTION = (
 )
 
 
+def known(count: str) -> str:
+    """A count over rows that a healthy platform always has: without a row it is not 0 but unknown."""
+    return f"if(count() = 0, NULL, {count})"
+
+
 def may_be_empty(reason: str, sql: str) -> str:
     """A query that a healthy platform may have no rows for. `check` reads the reason out of the first line."""
     return f"-- may be empty: {reason}\n{sql.strip()}"

@@ -2,7 +2,7 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ALARM, MAGENTA, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, last_of_range, latest, latest_raw, may_be_empty, rows_of_last
+from oal_grafana.sql import APS, known, last_of_range, latest, latest_raw, may_be_empty, rows_of_last
 
 SENT = f"FROM oal.batch_1m WHERE $__timeFilter(t) AND {APS}"
 #: Minutes that a row of a series stands for: as many as fell into its interval.
@@ -38,7 +38,7 @@ def _age_ms(column: str) -> str:
     return f"toUnixTimestamp64Milli({column}) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks"
 
 
-SILENT = f"""SELECT countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE) AS silent
+SILENT = f"""SELECT {known("countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE)")} AS silent
 FROM (SELECT ap_id, max(t) AS last {SENT} GROUP BY ap_id)"""
 
 LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a \

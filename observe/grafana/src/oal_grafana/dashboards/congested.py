@@ -4,7 +4,7 @@ from oal_grafana.board import Board, radio_variables
 from oal_grafana.colours import CLASS_NAMES, CLASSES, POOR, TEAL
 from oal_grafana.dashboards import congested_detail
 from oal_grafana.events import EVENTS, GUARD
-from oal_grafana.sql import APS, CLASS_BOUNDS, FROM, NEVER, SHORT, TO, WORST_FIRST, latest
+from oal_grafana.sql import APS, CLASS_BOUNDS, FROM, NEVER, SHORT, TO, WORST_FIRST, known, latest
 
 LABELS = f"FROM oal.label_1m WHERE $__timeFilter(t) AND {APS}"
 NOW = f"FROM oal.label_1m WHERE {latest(5)} AND {APS}"
@@ -73,7 +73,8 @@ def verdicts() -> list:
         p.number(
             "Access points Poor or Bad",
             "Access points with a loss ratio of 5 % or more in the last five minutes shown.",
-            f"SELECT countIf(loss >= {POOR_FROM}) AS aps FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)",
+            f"SELECT {known(f'countIf(loss >= {POOR_FROM})')} AS aps"
+            f" FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)",
             "none",
             p.rising(1, 5),
         ),

@@ -3,7 +3,7 @@ from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables, variable
 from oal_grafana.colours import ALARM, OK, PLAIN, TEAL, WARN
 from oal_grafana.events import EVENTS, GUARD
-from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, last_of_range, latest, may_be_empty
+from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, known, last_of_range, latest, may_be_empty
 
 PER_MINUTE = f"FROM oal.v_control_1m({RANGE}) AS x WHERE {APS}"
 #: What was decided under no known release is of policy `none`.
@@ -31,39 +31,47 @@ def verdicts() -> list:
             "Enforcing",
             "Access points that may set windows, last three minutes shown. More than you expect: someone raised a"
             " policy's mode (see *Releases* on *Is the model right?*).",
-            f"SELECT uniqExactIf(ap_id, x.enforce_rows > 0) AS enforcing {NOW}",
+            may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.enforce_rows > 0)')} AS enforcing {NOW}"),
             "none",
+            no_value="no policy is in force",
         ),
         p.number(
             "In shadow",
             "Access points that only say what they would do. Turn one site to enforce when *Would have been clamped*"
             " below has been sensible for a day.",
-            f"SELECT uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0) AS shadow {NOW}",
+            may_be_empty(
+                NO_POLICY,
+                f"SELECT {known('uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0)')} AS shadow {NOW}"),
             "none",
+            no_value="no policy is in force",
         ),
         p.number(
             "Kill switch on",
             "Access points with the kill switch on (the push service's or their own). 0 unless somebody meant it:"
             " `oal-deploy ctl unkill` ends it.",
-            f"SELECT uniqExactIf(ap_id, x.killed_rows > 0) AS killed {NOW}",
+            may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.killed_rows > 0)')} AS killed {NOW}"),
             "none",
             p.rising(1, 1),
+            no_value="no policy is in force",
         ),
         p.number(
             "Guard reverts",
             "Times that the guard took all clamps back, because throughput fell by more than the policy allows, time"
             " shown. A few are the guard at work; many: the policy is too sharp, raise its `target_us`.",
-            f"SELECT sum(x.guard_reverts) AS reverts {PER_MINUTE}",
+            may_be_empty(NO_POLICY, f"SELECT {known('sum(x.guard_reverts)')} AS reverts {PER_MINUTE}"),
             "none",
             p.rising(1, 10),
+            no_value="no policy is in force",
         ),
         p.number(
             "Windows that could not be set",
             "Share of windows that the data path refused. Anything but 0: the backend (bpf, ovs) is missing something;"
             " see *Not set* by access point below.",
-            f"SELECT ifNull(sum(x.set_errors) / nullIf(sum(x.sets), 0), 0) AS failed {PER_MINUTE}",
+            may_be_empty("no window was set",
+                         f"SELECT sum(x.set_errors) / nullIf(sum(x.sets), 0) AS failed {PER_MINUTE}"),
             "percentunit",
             p.rising(0.001, 0.01),
+            no_value="no window was set",
             decimals=2,
         ),
         p.number(

@@ -2,7 +2,7 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables, variable
 from oal_grafana.colours import CLASS_NAMES, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, FROM, RANGE, TO, last_of_range, may_be_empty, rows_of_last
+from oal_grafana.sql import APS, FROM, RANGE, TO, known, last_of_range, may_be_empty, rows_of_last
 
 ONSETS_RARE = "an onset of congestion has to happen before it can be foreseen"
 #: Trees of the online trainer have a version each; they are one model here.
@@ -80,7 +80,7 @@ def verdicts() -> list:
             "Decisions whose features at the access point and in the stream job differ, though the job had all batches."
             " Must be 0: both run one program on the same rows. Otherwise stop promoting and compare the programs'"
             " versions.",
-            f"SELECT sum(features_differ) AS differ FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
+            f"SELECT {known('sum(features_differ)')} AS differ FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
             "none",
             p.rising(1, 1),
             size=(4, 4),
@@ -89,7 +89,7 @@ def verdicts() -> list:
             "Features lacked input",
             "Decisions whose features differ because batches that the access point had did not come to the job. They"
             " say nothing against models or programs, and nothing is trained on them: see gaps and late batches.",
-            f"SELECT sum(features_lacked) AS lacked FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
+            f"SELECT {known('sum(features_lacked)')} AS lacked FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
             "none",
             size=(4, 4),
         ),

@@ -4,7 +4,7 @@ from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ALARM, MAGENTA, OK, PLAIN, TEAL, WARN
 from oal_grafana.dashboards import platform_data
 from oal_grafana.dashboards.platform_queries import LAST, TELEGRAF_AWAY, series, third
-from oal_grafana.sql import FALSE_SENDER, FROM, RANGE, TO, last_of_range, may_be_empty
+from oal_grafana.sql import FALSE_SENDER, FROM, RANGE, TO, known, last_of_range, may_be_empty
 
 
 def verdicts() -> list:
@@ -14,7 +14,8 @@ def verdicts() -> list:
             "Components down",
             "Components that did not answer in the last readings shown. See *Components* below for which and what they"
             " said; then its log.",
-            "SELECT countIf(last_up = 0) AS away FROM (SELECT component, instance, argMax(x.up, x.t) AS last_up FROM"
+            f"SELECT {known('countIf(last_up = 0)')} AS away FROM (SELECT component, instance,"
+            " argMax(x.up, x.t) AS last_up FROM"
             f" oal.v_platform_health({LAST}) AS x GROUP BY component, instance)",
             "none",
             p.rising(1, 1),
@@ -25,7 +26,7 @@ def verdicts() -> list:
             "Rows behind Kafka",
             "Records in Kafka that do not stand in ClickHouse yet, largest topic; right also while the job is dead."
             " Growing for minutes: see *Flink tasks* (busy: add task slots; back-pressured: ClickHouse is slow).",
-            "SELECT max(lag) AS records FROM (SELECT topic, argMax(x.lag_records, x.t) AS lag FROM"
+            f"SELECT {known('max(lag)')} AS records FROM (SELECT topic, argMax(x.lag_records, x.t) AS lag FROM"
             f" oal.v_platform_stored_lag({last_of_range('5 MINUTE')}) AS x GROUP BY topic)",
             "short",
             p.rising(10_000, 100_000),
@@ -36,7 +37,7 @@ def verdicts() -> list:
             "Checkpoints failed",
             "Failed in the time shown. Rows become visible at a checkpoint: while they fail, nothing new can be read."
             " The JobManager's log names the operator.",
-            f"SELECT sum(x.new_checkpoints_failed) AS failed FROM oal.v_platform_flink_job({RANGE}) AS x",
+            f"SELECT {known('sum(x.new_checkpoints_failed)')} AS failed FROM oal.v_platform_flink_job({RANGE}) AS x",
             "none",
             p.rising(1, 5),
             size=(3, 4),
@@ -46,7 +47,7 @@ def verdicts() -> list:
             "Job restarts",
             "Restarts of the Flink job in the time shown. Nothing is lost by one; several an hour have a cause in the"
             " TaskManager's log.",
-            f"SELECT sum(x.new_restarts) AS restarts FROM oal.v_platform_flink_job({RANGE}) AS x",
+            f"SELECT {known('sum(x.new_restarts)')} AS restarts FROM oal.v_platform_flink_job({RANGE}) AS x",
             "none",
             p.rising(1, 3),
             size=(3, 4),
@@ -56,7 +57,7 @@ def verdicts() -> list:
             "Parts in a partition",
             "Most parts in a partition of a table. ClickHouse slows inserts down at 1,000 and refuses them at 3,000:"
             " inserts are too small or merges cannot keep up.",
-            f"SELECT max(x.parts_max_in_partition) AS parts FROM oal.v_platform_clickhouse({LAST}) AS x",
+            f"SELECT {known('max(x.parts_max_in_partition)')} AS parts FROM oal.v_platform_clickhouse({LAST}) AS x",
             "none",
             p.rising(300, 1000),
             size=(3, 4),
@@ -66,7 +67,7 @@ def verdicts() -> list:
             "Fullest disk",
             "Of the hosts and of ClickHouse. Above 80 % shorten retention (`clickhouse/README.md`) or add disk: at 100"
             " % inserts stop and Kafka keeps the data only for its own retention.",
-            f"""SELECT max(used) AS used FROM (
+            f"""SELECT {known('max(used)')} AS used FROM (
   SELECT max(x.used_ratio) AS used FROM oal.v_platform_host_disk({LAST}) AS x \
 UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({LAST}) AS x)""",
             "percentunit",
@@ -79,7 +80,8 @@ UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({
             "Certificate expires in",
             "Days that the first certificate to expire has left. Below 14: renew it (`platform/security/README.md`);"
             " access points renew their own.",
-            f"SELECT min(x.days_left) AS days FROM oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x",
+            f"SELECT {known('min(x.days_left)')} AS days FROM"
+            f" oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x",
             "suffix:d",
             p.falling(7, 14),
             size=(3, 4),
@@ -251,7 +253,7 @@ GROUP BY topic, partition, ended ORDER BY ended DESC, records_at_most DESC, topi
             " the log of what makes them.",
             may_be_empty(
                 "no backup was made yet",
-                """SELECT ts AS made_at, host AS made_by, labels['backup'] AS backup, values['seconds'] AS took_s
+                """SELECT ts AS made_at, host AS made_on, labels['backup'] AS backup, values['seconds'] AS took_s
 FROM oal.platform_metric WHERE name = 'backup' AND ts >= now() - INTERVAL 30 DAY ORDER BY made_at DESC LIMIT 30""",
             ),
             {"made_at": "dateTimeAsIso", "took_s": "s"},
