@@ -54,7 +54,7 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
                      {"LastStableOffsetLag": n * 1000 if topic == "training.items.v1" else n % 3}))
     said += [
         ("flink_job", {**JOBMANAGER, "job_name": "oal-stream-jobs"}, {
-            "numRestarts": n // 40, "uptime": n * 10_000, "numberOfCompletedCheckpoints": n * 9,
+            "numRestarts": n // 40, "uptime": n % 40 * 10_000, "numberOfCompletedCheckpoints": n * 9,
             "numberOfFailedCheckpoints": n // 4, "lastCheckpointDuration": 80 + n % 30, "lastCheckpointSize": 2e6,
             "lastCheckpointFullSize": 8e6
         }),
@@ -83,7 +83,8 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
             "event_InsertedRows": n * 25_000, "event_FailedSelectQuery": n // 30, "event_DelayedInserts": 0,
             "event_RejectedInserts": 0, "event_SelectQueryTimeMicroseconds": n * 900_000,
             "event_InsertQueryTimeMicroseconds": n * 300_000, "metric_Merge": n % 4, "metric_MemoryTracking": 6e8,
-            "memory_limit_bytes": 1.6e9, "uptime_s": n * 10
+            "metric_ReadonlyReplica": 0, "replication_lag_s": 400,
+            "memory_limit_bytes": 1.6e9, "uptime_s": n % 60 * 10
         }),
         *(("clickhouse_table", {**CLICKHOUSE, "table": table}, {
             "parts": parts * 2, "parts_max_in_partition": parts, "partitions": 2, "rows": n * size,
@@ -102,7 +103,8 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
         }, {"enddate": at_s + days * 86400, "expiry": days * 86400})
           for name, days in (("broker", 300), ("deploy", 9))),
         ("service", _service("push", 8444), {
-            "oal_deploy_connected_aps": 3, "oal_deploy_known_aps": 4, "oal_deploy_events_pending": n % 3,
+            "oal_deploy_connected_aps": 9 if n < READINGS - 20 else 3, "oal_deploy_known_aps": 4,
+            "oal_deploy_events_pending": n % 3,
             "oal_deploy_kafka_lag_records": n % 5, "oal_deploy_bundles_sent_total": n,
             "oal_deploy_denied_total": n // 7, "oal_deploy_store_away_since_seconds": 0
         }),

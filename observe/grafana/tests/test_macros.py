@@ -10,6 +10,7 @@ FROM, TO = 1_795_176_000, 1_795_176_600
     ("SELECT $__fromTime, $__toTime", f"SELECT toDateTime({FROM}), toDateTime({TO})"),
     ("WHERE $__timeFilter(t)", f"WHERE t >= toDateTime({FROM}) AND t <= toDateTime({TO})"),
     ("SELECT $__timeInterval(x.ts) AS time", "SELECT toStartOfInterval(toDateTime(x.ts), INTERVAL 60 second) AS time"),
+    ("WITH FILL STEP $__interval_s", "WITH FILL STEP 60"),
     ("a IN (${ap:singlequote})", "a IN ('ap-1','it\\'s')"),
     ("a IN (${none:singlequote})", "a IN ('')"),
 ])
@@ -18,7 +19,7 @@ def test_a_macro_becomes_what_the_plugin_sends(sql, expanded):
 
 
 @pytest.mark.parametrize("sql", [
-    "$__timeFilter(max(t))", "$__timeInterval(a + b)", "$__interval_s", "${ap}", "${other:singlequote}", "$ap",
+    "$__timeFilter(max(t))", "$__timeInterval(a + b)", "$__interval_ms", "${ap}", "${other:singlequote}", "$ap",
     "$__timeFilter", "$__dateFilter(d)"
 ])
 def test_what_grafana_or_the_plugin_would_not_expand_is_an_error(sql):

@@ -4,7 +4,9 @@ with data.
 import pytest
 from oal_grafana import check
 from oal_grafana.check import Asker
-from oal_grafana.queries import boards, everything
+from oal_grafana.clickhouse import ClickHouse, QueryError
+from oal_grafana.queries import boards, everything, of_panel, panels_of
+from oal_grafana.select_list import columns
 
 QUERIES = list(everything())
 
@@ -31,6 +33,63 @@ def test_nothing_fails_on_a_platform_without_a_row(blank):
         r for r in check.run(Asker(blank.as_grafana(), blank.from_s, blank.to_s)) if r.verdict in ("FAILED", "WRONG")
     ]
     assert failed == [], check.table(failed)
+
+
+@pytest.mark.parametrize("query", [
+    pytest.param(q, id=f"{q.board} {q.name}") for q in QUERIES if q.kind in ("table", "timeseries", "state-timeline")
+])
+def test_a_querys_columns_are_those_that_its_text_names(platform, query):
+    """Headers, links and holes are made from the names in the statement."""
+    asker = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s)
+    board = next(b for b in boards().values() if b["title"] == query.board)
+    sql = query.sql.replace("SELECT * FROM (\nSELECT time,", "SELECT time,", 1)  # of a series with labels
+    answer = asker.answer(query, asker.choose_all(board))
+    assert columns(sql) == answer.names
+
+
+def test_an_outage_is_rows_of_null_and_no_line_across(platform):
+    """Ten minutes after the last row of an access point its class is unknown, not what it was."""
+    (panel,) = [p for p in panels_of(boards()["oal-congested"]) if p["type"] == "state-timeline"]
+    query = of_panel("", panel)
+    asker = Asker(platform.as_grafana(), platform.from_s, platform.to_s + 600)
+    answer = asker.answer(query, asker.choose_all(boards()["oal-congested"]))
+    for ap in {row[1] for row in answer.rows}:
+        seen = [row[2] for row in answer.rows if row[1] == ap]
+        assert seen[0] is not None and seen[-9:] == [None] * 9, ap
+
+
+def test_airtime_is_a_share_of_time_also_over_hours(platform):
+    """A station's first minute has no minute before it: what it grew by is of a time that nobody knows."""
+    (panel,) = [p for p in panels_of(boards()["oal-congested"]) if p["title"] == "Airtime by station"]
+    asker = Asker(platform.as_grafana(), platform.to_s - 6 * 3600, platform.to_s)
+    answer = asker.answer(of_panel("", panel), asker.choose_all(boards()["oal-congested"]))
+    shares = [row[2] for row in answer.rows if row[2] is not None]
+    assert shares and max(shares) <= 1
+
+
+def test_a_rule_that_cannot_be_asked_is_counted_where_a_rule_looks(platform):
+    """With `execErrState` OK a broken rule would be silent."""
+    alerts = ClickHouse(platform.url, "grafana_alerts", "grafana's secret")
+    (rule,) = [q for q in QUERIES if q.name == "Alert rules cannot be evaluated"]
+    before = alerts.ask(rule.sql).rows[0][0]
+    with pytest.raises(QueryError):
+        alerts.ask("SELECT 1 FROM oal.v_that_a_migration_forgot")
+    assert alerts.ask(rule.sql).rows[0][0] == before + 1
+
+
+#: Counts of what should not happen: without a row there were none.
+COUNTS_OF_EVENTS = {"Sending", "Batches missing", "Late batches", "Refused", "Forged or unsigned"}
+
+
+def test_a_figure_of_a_platform_without_a_row_is_unknown_and_not_zero(blank):
+    """A 0 would be in the colour of good."""
+    asker = Asker(blank.as_grafana(), blank.from_s, blank.to_s)
+    for board in boards().values():
+        chosen = asker.choose_all(board)
+        for panel in panels_of(board):
+            if panel["type"] in ("stat", "gauge") and panel["title"] not in COUNTS_OF_EVENTS:
+                rows = asker.answer(of_panel(board["title"], panel), chosen).rows
+                assert all(value in (None, "nan") for row in rows for value in row), panel["title"]
 
 
 #: Tables with rows by the second or faster: what a panel over a month must not read a month of.

@@ -7,15 +7,17 @@ import subprocess
 
 import npm
 import pytest
-from oal_grafana.queries import boards
+from oal_grafana.queries import boards, panels_of
 
 RAW = "@grafana/schema/dist/esm/raw"
 #: Panel type → folder and file of its types, and whether its fields have options of their own.
 PANELS = {
     "stat": ("stat", "Stat", False), "gauge": ("gauge", "Gauge", False), "table": ("table", "Table", False),
     "timeseries": ("timeseries", "TimeSeries", True), "barchart": ("barchart", "BarChart", True),
-    "heatmap": ("heatmap", "Heatmap", True), "state-timeline": ("statetimeline", "StateTimeline", True)
+    "heatmap": ("heatmap", "Heatmap", True), "state-timeline": ("statetimeline", "StateTimeline", True),
+    "text": ("text", "Text", False)
 }
+UNTYPED = ("alertlist",)  # whose options the schema does not have
 
 
 def source(board: dict) -> str:
@@ -35,9 +37,12 @@ def source(board: dict) -> str:
         "list": [{k: v for k, v in a.items() if k != "target"} for a in board["annotations"]["list"]]
     }
     lines.append(f"export const shell: Json<Dashboard> = {json.dumps(shell)};")
-    for panel in board["panels"]:
-        if panel["type"] == "row":
-            lines.append(f"export const row{panel['id']}: Json<RowPanel> = {json.dumps(panel)};")
+    for row in board["panels"]:
+        if row["type"] == "row":
+            lines.append(f"export const row{row['id']}: Json<RowPanel> = {json.dumps({**row, 'panels': []})};")
+    for panel in panels_of(board):
+        if panel["type"] in UNTYPED:
+            lines.append(f"export const panel{panel['id']}: Json<Panel> = {json.dumps(panel)};")
             continue
         _, name, fields = PANELS[panel["type"]]
         lines.append(f"export const panel{panel['id']}: Json<Panel> = {json.dumps(panel)};")

@@ -77,4 +77,21 @@ def statements() -> list[str]:
             "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps) SELECT 'ap-01', now64(6, 'UTC') -"
             " toIntervalSecond(number), 97, 3, 2, 4 FROM numbers(120)"
         ),
+        # Released, and made anew for another policy.
+        (
+            "INSERT INTO release (ts, source, slot, scope, action, model, version, bundle, reason) SELECT now64(6,"
+            " 'UTC') - toIntervalSecond(120 - number), 'registry', 'champion', 'fleet', 'release', 'congestion', 9, 2,"
+            " ['alias set', 'alias set; policy rwnd-fair/4'][number + 1] FROM numbers(2)"
+        ),
+        # A kill switch was on for two minutes.
+        (
+            "INSERT INTO control (ap_id, ts, boot_id, backend, mode, killed) SELECT 'ap-02', now64(6, 'UTC') -"
+            " toIntervalSecond(300 - number), 96, 3, 0, number BETWEEN 60 AND 180 FROM numbers(240)"
+        ),
+        # The newest backup is two days old.
+        (
+            "INSERT INTO platform_metric (name, timestamp, tags, fields) VALUES ('backup',"
+            " toUnixTimestamp64Milli(now64(3, 'UTC') - INTERVAL 48 HOUR), map('component', 'backup', 'host', 'm1',"
+            " 'backup', '20261123T010000Z'), '{\"seconds\": 12.5}')"
+        ),
     ]

@@ -42,6 +42,9 @@ def test_clickhouse_comes_back_with_every_row_rollup_and_view(platform, backup):
     platform.clickhouse.query(INSERT.format(2, 500))
     said = backup("create", "second", "--base", "first")
     assert "second: files, push, mlflow, clickhouse" in said
+    told = platform.clickhouse.rows("SELECT labels['backup'] AS backup, values['seconds'] > 0 AS took FROM"
+                                    " oal.platform_metric WHERE name = 'backup' ORDER BY ts")
+    assert told == [{"backup": "first", "took": 1}, {"backup": "second", "took": 1}], "the board and an alert ask this"
     backup("restore", "second", "--only", "clickhouse", "--as", "rehearsal")
     assert rows(platform, "rehearsal.gap") == 1500
     assert "holds 1,5" in backup("restore", "second", "--only", "clickhouse",

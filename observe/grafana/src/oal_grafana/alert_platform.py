@@ -12,8 +12,8 @@ PLATFORM = (
         "5m",
         "critical",
         "Telegraf has written nothing for ten minutes",
-        "Look at Telegraf's log, then at ClickHouse. No other alert of this group can fire until it is back.",
         "oal-platform",
+        "Telegraf",
         no_data="Alerting",
         always=True,
     ),
@@ -28,8 +28,8 @@ PLATFORM = (
         "2m",
         "critical",
         "{{ .Labels.component }} at {{ .Labels.instance }} does not answer",
-        "See what it said on the dashboard and in its log.",
         "oal-platform",
+        "Components",
         always=True,
     ),
     Rule(
@@ -42,10 +42,10 @@ PLATFORM = (
         10,
         "5m",
         "critical",
-        "{{ .Values.A }} records of {{ .Labels.topic }} wait to be stored, for ten minutes at least",
-        "See which Flink task is busy (raise parallelism) or whether ClickHouse is slow (parts, disk, memory). Data are"
-        " lost when Kafka's retention ends.",
+        '{{ printf "%.0f" .Values.A.Value }} records of {{ .Labels.topic }} have waited to be stored for '
+        "ten minutes or more",
         "oal-platform",
+        "Kafka records not yet in ClickHouse",
         always=True,
     ),
     Rule(
@@ -63,10 +63,10 @@ HAVING records > 0 AND max(log_end) > min(log_end) AND max(lag) - min(lag) >= 0.
         10,
         "1m",
         "critical",
-        "{{ .Values.A }} records of {{ .Labels.topic }}-{{ .Labels.kafka_partition }} wait behind a transaction",
-        "The last stable offset stands while records arrive: readers of committed ones, as the trainer, get nothing."
-        " See the log of the service `transactions`, which ends what hangs (platform/kafka/README.md).",
+        '{{ printf "%.0f" .Values.A.Value }} records of {{ .Labels.topic }}, partition {{ '
+        ".Labels.kafka_partition }}, wait behind an open transaction",
         "oal-platform",
+        "Transactions that hung",
     ),
     Rule(
         "oal-ap-throttled",
@@ -79,11 +79,9 @@ WHERE x.v['throttle-time'] > 0 GROUP BY ap_id""",
         10,
         "2m",
         "warning",
-        "{{ .Labels.ap_id }} sends more to Kafka than it may, and waits",
-        "Somebody else may use its certificate: look where it connects from, and `oal-deploy ctl revoke` it. If it is"
-        " as busy as that, or plays several, give it more (platform/kafka/quotas.py); what its buffer does not hold is"
-        " lost meanwhile.",
+        "Access point {{ .Labels.ap_id }} sends more to Kafka than its quota and is slowed down",
         "oal-platform",
+        "Lag that consumers report",
     ),
     Rule(
         "oal-records-refused",
@@ -103,12 +101,10 @@ FROM (
         20,
         "0m",
         "critical",
-        "{{ .Labels.component }} at {{ .Labels.instance }} refused {{ .Values.A }} records of ap.bundles.v1 in a"
-        " quarter of an hour",
-        "They are not signed by a trusted key, by one that may not sign such, or not readable: its log says which and"
-        " why. Who may write the topic is in platform/kafka/topics.yaml; a key that was used is replaced"
-        " (docs/upgrade.md).",
+        '{{ .Labels.component }} at {{ .Labels.instance }} refused {{ printf "%.0f" .Values.A.Value }} '
+        "records of ap.bundles.v1 in a quarter of an hour",
         "oal-platform",
+        "Push service: bundles and refusals",
     ),
     Rule(
         "oal-transaction-lost",
@@ -120,11 +116,10 @@ FROM oal.settled_transaction WHERE ts >= now() - INTERVAL 60 MINUTE AND outcome 
         60,
         "0m",
         "critical",
-        "Up to {{ .Values.A }} records of {{ .Labels.topic }} were aborted, because nobody knew whether they had been"
-        " committed",
-        "Items that `training.items.v1` lacks are in table `item`: batch training has them, the online trainer"
-        " missed them. Look for what fenced the broker.",
+        'Up to {{ printf "%.0f" .Values.A.Value }} records of {{ .Labels.topic }} were aborted, because '
+        "nobody knew whether they had been committed",
         "oal-platform",
+        "Transactions that hung",
     ),
     Rule(
         "oal-trainer-behind",
@@ -136,10 +131,10 @@ FROM oal.v_platform_trainer({views(10)}) AS x GROUP BY instance""",
         10,
         "5m",
         "critical",
-        "The trainer {{ .Labels.instance }} needs {{ .Values.A }} s for what waits, at the rate of ten minutes",
-        "Stuck: see *Committed readers wait* and its log. Behind: add a replica, or fit less often"
-        " (training/README.md).",
+        "Trainer {{ .Labels.instance }} needs {{ humanizeDuration .Values.A.Value }} for the items that "
+        "wait, at the rate of the last ten minutes",
         "oal-platform",
+        "Trainer",
         always=True,
     ),
     Rule(
@@ -152,9 +147,10 @@ FROM oal.v_platform_trainer({views(10)}) AS x GROUP BY instance""",
         15,
         "0m",
         "critical",
-        "{{ .Labels.job }} has restarted {{ .Values.A }} times in a quarter of an hour",
-        "The JobManager's log names the exception; rows wait in Kafka meanwhile.",
+        'Stream job {{ .Labels.job }} has restarted {{ printf "%.0f" .Values.A.Value }} times in a '
+        "quarter of an hour",
         "oal-platform",
+        "Job restarts",
         always=True,
     ),
     Rule(
@@ -167,10 +163,10 @@ FROM oal.v_platform_trainer({views(10)}) AS x GROUP BY instance""",
         10,
         "2m",
         "critical",
-        "{{ .Values.A }} checkpoints of {{ .Labels.job }} failed in ten minutes",
-        "No new row can be read while they fail. The JobManager's log names the operator; often ClickHouse or the"
-        " checkpoint store is away.",
+        '{{ printf "%.0f" .Values.A.Value }} checkpoints of stream job {{ .Labels.job }} failed in ten '
+        "minutes",
         "oal-platform",
+        "Checkpoints",
         always=True,
     ),
     Rule(
@@ -184,22 +180,28 @@ WHERE mapContains(x.v, 'clickhouseRetryingSeconds') GROUP BY instance""",
         5,
         "2m",
         "critical",
-        "The stream job has repeated an insert for {{ .Values.A }} s ({{ .Labels.instance }})",
-        "The TaskManager's log has ClickHouse's words: a full disk, too many parts, a replica that is read-only, a"
-        " server that is down. Rows wait in Kafka meanwhile and are lost when its retention ends. Errors 33, 246, 27"
-        " after a full disk: free space, then restart ClickHouse at once (docs/troubleshoot.md).",
+        "The stream job has repeated one insert into ClickHouse for {{ humanizeDuration .Values.A.Value "
+        "}} (TaskManager {{ .Labels.instance }})",
         "oal-platform",
+        "Rows inserted",
         always=True,
     ),
     Rule(
-        "oal-push-store", "Push service's store is away",
+        "oal-push-store",
+        "Push service's store is away",
         f"""SELECT instance, toFloat64(argMax(if(x.value > 0, toUnixTimestamp(x.t) - x.value, 0), x.t)) AS away_s
 FROM oal.v_platform_service_metric({views(5)}) AS x \
-WHERE x.metric = 'oal_deploy_store_away_since_seconds' GROUP BY instance""", 30, None, 5, "1m", "critical",
-        "The store of the push service at {{ .Labels.instance }} has not answered for {{ .Values.A }} s",
-        "Look at PostgreSQL, or at the disk of an embedded store. Access points are served from memory; kills and"
-        " revocations work, but `ctl kills` shows which are not stored and end with the replica's process. Nothing else"
-        " can be changed (deploy/README.md, *When the store is away*).", "oal-platform", always=True
+WHERE x.metric = 'oal_deploy_store_away_since_seconds' GROUP BY instance""",
+        30,
+        None,
+        5,
+        "1m",
+        "critical",
+        "The store of the push service at {{ .Labels.instance }} has not answered for {{ humanizeDuration"
+        " .Values.A.Value }}",
+        "oal-platform",
+        "Push service",
+        always=True,
     ),
     Rule(
         "oal-parts",
@@ -211,25 +213,29 @@ WHERE x.metric = 'oal_deploy_store_away_since_seconds' GROUP BY instance""", 30,
         10,
         "10m",
         "warning",
-        "A partition of {{ .Labels.table }} has {{ .Values.A }} parts",
-        "Inserts are delayed from 1,000 on. Lengthen the checkpoint interval, or see why merges do not keep up (disk).",
+        "A partition of ClickHouse's table {{ .Labels.table }} has {{ printf \"%.0f\" .Values.A.Value }} "
+        "parts",
         "oal-platform",
+        "Tables",
         always=True,
     ),
     Rule(
         "oal-disk",
         "Disk is filling",
-        f"""SELECT host, path, toFloat64(max(x.used_ratio)) AS used FROM oal.v_platform_host_disk({views(10)}) AS x \
-GROUP BY host, path""",
+        f"""SELECT host, path, toFloat64(max(d.used)) AS used_ratio FROM (
+  SELECT x.host AS host, x.path AS path, x.used_ratio AS used FROM oal.v_platform_host_disk({views(10)}) AS x
+  UNION ALL
+  SELECT y.instance AS host, concat('disk ', y.disk) AS path, y.used_ratio AS used
+  FROM oal.v_platform_clickhouse_disk({views(10)}) AS y
+) AS d WHERE isNotNull(d.used) GROUP BY host, path""",
         0.85,
         None,
         10,
         "10m",
         "critical",
-        "{{ .Labels.path }} of {{ .Labels.host }} is {{ .Values.A }} full",
-        "Shorten retention of the largest tables (*Tables*), or add disk. When it is full, inserts stop and Kafka's"
-        " retention is all the time that is left.",
+        "{{ .Labels.path }} of {{ .Labels.host }} is {{ humanizePercentage .Values.A.Value }} full",
         "oal-platform",
+        "Disks",
         always=True,
     ),
     Rule(
@@ -242,10 +248,10 @@ GROUP BY host, path""",
         60,
         "10m",
         "critical",
-        "The certificate of {{ .Labels.subject }} ({{ .Labels.source }}) expires in {{ .Values.A }} days",
-        "Issue a new one (`platform/security/README.md`) and restart the service; access points renew theirs by"
-        " themselves.",
+        'The certificate of {{ .Labels.subject }} ({{ .Labels.source }}) expires in {{ printf "%.0f" '
+        ".Values.A.Value }} days",
         "oal-platform",
+        "Certificates",
         always=True,
     ),
 )

@@ -13,6 +13,10 @@ def views(minutes: int) -> str:
     return f"from = {NOW_UTC} - INTERVAL {minutes} MINUTE, to = {NOW_UTC}"
 
 
+#: Where a text leads to: Grafana's address, which ends with a slash.
+GRAFANA = "{{ externalURL }}"
+
+
 @dataclass(frozen=True)
 class Rule:
     """Rules about access points ask for those that are wrong only: ten thousand healthy ones must not be ten thousand
@@ -28,38 +32,46 @@ class Rule:
     lasts: str  # how long before it fires
     severity: str
     summary: str
-    do: str
     board: str
+    panel: str  # title of the panel that shows it
     no_data: str = "OK"
+    fails: str = "OK"  # what a query that cannot be asked is
     always: bool = False  # the query has rows of what is well too
 
-    def json(self) -> dict:
+    def json(self, panels: dict[tuple[str, str], int], runbooks: dict[str, str]) -> dict:
+        """`panels` are ids by dashboard and title, `runbooks` the page of each alert in markdown. ValueError when the
+        rule's panel or page is not there.
+        """
+        if (self.board, self.panel) not in panels:
+            raise ValueError(f"{self.uid}: {self.board} has no panel {self.panel!r}; name the one that shows it")
+        if self.uid not in runbooks:
+            raise ValueError(f"docs/alerts.md has no heading `## {self.uid}`; write what to do when it fires")
         sql = self.sql if self.always else may_be_empty("nothing is wrong", self.sql)
         query = {**target_json(sql, True, uid=ALERTS_UID), "intervalMs": 60000, "maxDataPoints": 1000}
         kind, bound = ("gt", self.above) if self.above is not None else ("lt", self.below)
         expression = {"type": "__expr__", "uid": "__expr__"}
+        window = {"from": self.minutes * 60, "to": 0}
         return {
             "uid": self.uid,
             "title": self.title,
             "condition": "C",
             "for": self.lasts,
             "noDataState": self.no_data,
-            "execErrState": "Error",
+            "execErrState": self.fails,
             "isPaused": False,
-            "labels": {"severity": self.severity, "platform": "oal"},
+            "dashboardUid": self.board,
+            "panelId": panels[self.board, self.panel],
+            "labels": {"severity": self.severity, "platform": "oal", "board": self.board},
             "annotations": {
-                "summary": self.summary, "description": f"{self.do} Dashboard: /d/{self.board}",
-                "dashboard": f"/d/{self.board}"
+                "summary": self.summary, "description": first_steps(runbooks[self.uid]),
+                "dashboard": f"{GRAFANA}d/{self.board}?viewPanel={panels[self.board, self.panel]}",
+                "runbook_url": f"{GRAFANA}d/oal-runbooks?viewPanel={panels['oal-runbooks', self.uid]}"
             },
             "data": [
-                {
-                    "refId": "A", "relativeTimeRange": {"from": self.minutes * 60, "to": 0},
-                    "datasourceUid": ALERTS_UID, "model": query
-                },
+                {"refId": "A", "relativeTimeRange": window, "datasourceUid": ALERTS_UID, "model": query},
                 # No reduce step: the answer is a table, one number a row, its text columns the alert's labels.
                 {
-                    "refId": "C", "relativeTimeRange": {"from": self.minutes * 60, "to": 0},
-                    "datasourceUid": "__expr__", "model": {
+                    "refId": "C", "relativeTimeRange": window, "datasourceUid": "__expr__", "model": {
                         "refId": "C", "type": "threshold", "datasource": expression, "expression": "A", "conditions": [{
                             "type": "query", "evaluator": {"type": kind,
                                                            "params": [bound]}, "operator": {"type": "and"},
@@ -69,3 +81,8 @@ class Rule:
                 },
             ],
         }
+
+
+def first_steps(page: str) -> str:
+    """The paragraph after the first of an alert's page, as plain text: what to look at and do first."""
+    return " ".join(page.split("\n\n")[1].split()).replace("`", "")

@@ -7,7 +7,7 @@ and later) its macros. Both as documented; of each just what the dashboards use,
                           toDateTime(TO)
     $__fromTime           toDateTime(FROM)                     $__timeInterval(c)  toStartOfInterval(toDateTime(c),
                           INTERVAL N second)
-    $__toTime             toDateTime(TO)
+    $__toTime             toDateTime(TO)                       $__interval_s       N
 
 FROM and TO are seconds since 1970. N is Grafana's interval: the range over the panel's width in points, rounded, at
 least the panel's own minimum. The plugin finds a macro's argument with a pattern that does not nest, so an argument
@@ -67,6 +67,8 @@ def macros(sql: str, from_s: int, to_s: int, interval: int) -> str:
                 return f"toDateTime({from_s})"
             case "toTime", False:
                 return f"toDateTime({to_s})"
+            case "interval_s", False:
+                return str(interval)
             case "timeFilter", True:
                 return f"{column} >= toDateTime({from_s}) AND {column} <= toDateTime({to_s})"
             case "timeInterval", True:

@@ -1,6 +1,8 @@
 """Panels of the kinds that the dashboards use, each with what every panel must have: a unit, a description that says
 what to do, a query.
 """
+import re
+
 from grafana_foundation_sdk.builders import barchart, common, gauge, heatmap, stat, statetimeline, table, timeseries
 from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.models import barchart as _  # noqa: F401  registers the options' types
@@ -8,7 +10,10 @@ from grafana_foundation_sdk.models import common as c
 from grafana_foundation_sdk.models import dashboard as m
 from grafana_foundation_sdk.models import heatmap as heat
 
+from oal_grafana import columns
 from oal_grafana.colours import ALARM, CLASS_NAMES, CLASSES, OK, PLAIN, WARN
+from oal_grafana.select_list import columns as columns_of
+from oal_grafana.sql import with_holes
 from oal_grafana.target import Target, source
 
 CLASS_MAPPING = [
@@ -22,6 +27,17 @@ BY_THRESHOLD, BY_SERIES = (build.FieldColor().mode(mode)
                            for mode in (m.FieldColorModeId.THRESHOLDS, m.FieldColorModeId.PALETTE_CLASSIC))
 LEGEND = common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(
     c.LegendPlacement.BOTTOM).show_legend(True).calcs([])
+#: Of long names: beside the lines, where they take no height from them.
+LEGEND_AT_RIGHT = common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(
+    c.LegendPlacement.RIGHT).show_legend(True).calcs([])
+LEAST_COLUMN_PX = 50  # Grafana's own least is 150: of twelve columns half would be off the screen
+
+
+def nothing_is_grey(text: str) -> m.SpecialValueMap:
+    """NULL and NaN are no verdict, so they have no verdict's colour."""
+    return m.SpecialValueMap(
+        options=m.DashboardSpecialValueMapOptions(match=m.SpecialValueMatch.NULL_AND_NAN,
+                                                  result=m.ValueMappingResult(text=text, color=PLAIN, index=99)))
 
 
 def steps(*bounds: tuple[float | None, str]) -> build.ThresholdsConfig:
@@ -60,6 +76,7 @@ def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4,
     reduce = reduce.values(True).limit(8) if per_row else reduce.values(False)
     panel = _common(stat.Panel(), title, says, sql, True, size)
     panel.unit(unit).thresholds(thresholds or plain()).color_scheme(BY_THRESHOLD).no_value(no_value)
+    panel.mappings([nothing_is_grey(no_value)])
     panel.reduce_options(reduce).graph_mode(c.BigValueGraphMode.NONE).color_mode(c.BigValueColorMode.VALUE)
     panel.text_mode(c.BigValueTextMode.VALUE_AND_NAME if per_row else c.BigValueTextMode.VALUE).justify_mode(
         c.BigValueJustifyMode.AUTO)
@@ -70,22 +87,24 @@ def dial(title: str, says: str, sql: str, unit: str, thresholds, least: float, m
     """A figure between two known ends."""
     panel = _common(gauge.Panel(), title, says, sql, True, size)
     panel.unit(unit).min(least).max(most).thresholds(thresholds).color_scheme(BY_THRESHOLD)
+    panel.no_value("no data").mappings([nothing_is_grey("no data")])
     return panel.reduce_options(common.ReduceDataOptions().calcs(
         ["lastNotNull"]).values(False)).show_threshold_markers(True).show_threshold_labels(False)
 
 
 def series(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8), colours: dict[str, str] | None = None,
            stack: bool = False, percent: bool = False, bars: bool = False, name: str | None = None,
-           least: float | None = 0, most: float | None = None, finest: str = "1m"):
+           least: float | None = 0, most: float | None = None, finest: str = "1m",
+           right: dict[str, tuple[str, str]] | None = None, long_names: bool = False):
     """Lines over time. `name` is the legend's text, such as `${__field.labels.ap_id}`; `finest` the shortest interval
-    that the data have.
+    that the data have; `right` has unit and axis of figures of another kind, which get the axis at the right.
     """
-    panel = _common(timeseries.Panel(), title, says, sql, False, size)
+    panel = _common(timeseries.Panel(), title, says, with_holes(sql, _labels(name)), False, size)
     panel.unit(unit).axis_label(axis).interval(finest).color_scheme(BY_SERIES)
     panel.line_width(1).fill_opacity(80 if stack or bars else 8).show_points(
         c.VisibilityMode.AUTO).draw_style(c.GraphDrawStyle.BARS if bars else c.GraphDrawStyle.LINE)
     panel.span_nulls(180_000)  # a gap is a gap: bridged up to three minutes only
-    panel.legend(LEGEND)
+    panel.legend(LEGEND_AT_RIGHT if long_names else LEGEND)
     panel.tooltip(_tooltip(c.TooltipDisplayMode.MULTI, c.SortOrder.DESCENDING))
     if stack:
         panel.stacking(common.StackingConfig().mode(c.StackingMode.PERCENT if percent else c.StackingMode.NORMAL).group(
@@ -96,7 +115,18 @@ def series(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8), 
         panel.min(least)
     if most is not None:
         panel.max(most)
+    for field, (its_unit, its_axis) in (right or {}).items():
+        panel.override_by_name(field, [
+            m.DynamicConfigValue(id_val=key, value=value)
+            for key, value in (("unit", its_unit), ("custom.axisPlacement", "right"), ("custom.axisLabel", its_axis),
+                               ("custom.axisSoftMax", 1))
+        ])
     return _coloured(panel, colours)
+
+
+def _labels(name: str | None) -> tuple[str, ...]:
+    """The labels that a legend's text names."""
+    return tuple(re.findall(r"\$\{__field\.labels\.(\w+)\}", name or ""))
 
 
 def _coloured(panel, colours: dict[str, str] | None):
@@ -122,11 +152,12 @@ def bars(title: str, says: str, sql: str, unit: str, axis: str, x: str, size=(12
 
 
 def classes_over_time(title: str, says: str, sql: str, name: str, size=(24, 10)):
-    """A row of coloured spans for each series of class numbers 0 to 3."""
-    panel = _common(statetimeline.Panel(), title, says, sql, False, size)
-    panel.unit("none").mappings(CLASS_MAPPING).thresholds(
-        steps((None, CLASSES[0]), (1, CLASSES[1]), (2, CLASSES[2]), (3, CLASSES[3])))
-    panel.color_scheme(BY_THRESHOLD).display_name(name).interval("1m")
+    """A row of coloured spans for each series of class numbers 0 to 3. Colours by thresholds would make a legend of
+    "< 1, 1+, 2+".
+    """
+    panel = _common(statetimeline.Panel(), title, says, with_holes(sql, _labels(name), True), False, size)
+    panel.unit("none").mappings(CLASS_MAPPING).thresholds(plain())
+    panel.color_scheme(BY_SERIES).display_name(name).interval("1m")
     panel.merge_values(True).show_value(c.VisibilityMode.NEVER).row_height(0.9).align_value(
         c.TimelineValueAlignment.LEFT).fill_opacity(90).line_width(0)
     panel.legend(LEGEND)
@@ -146,23 +177,53 @@ def heat_map(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8)
 
 def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8),
          links: dict[str, tuple[str, str]] | None = None, coloured: dict[str, build.ThresholdsConfig] | None = None):
-    """A table. `units` by column; `links` give a column's cells a (title, URL); `coloured` colours a column's text by
-    thresholds.
+    """A table. `units` by column; `coloured` colours a column's text by thresholds. Headers, and the links of what a
+    cell names, are those of oal_grafana.columns; `links` are further ones, (title, URL) by column.
     """
     panel = _common(table.Panel(), title, says, sql, True, size).show_header(True).unit("none")
-    panel.thresholds(plain())
-    properties: dict[str, list] = {}
-    for column, unit in units.items():
-        properties.setdefault(column, []).append(m.DynamicConfigValue(id_val="unit", value=unit))
-    for column, (text, url) in (links or {}).items():
-        properties.setdefault(column,
-                              []).append(m.DynamicConfigValue(id_val="links", value=[{"title": text, "url": url}]))
-    for column, bounds in (coloured or {}).items():
-        properties.setdefault(column, []).extend((
+    panel.thresholds(plain()).mappings([nothing_is_grey("–")])
+    have = tuple(columns_of(sql))
+    for column in have:
+        properties = [("displayName", columns.header(column))]
+        if column in units:
+            properties.append(("unit", units[column]))
+        if leads := [*columns.links(column, have), *([links[column]] if column in (links or {}) else [])]:
+            properties.append(("links", [{"title": text, "url": url} for text, url in leads]))
+        if column in (coloured or {}):
             # Grafana 10; 9 calls it displayMode
-            m.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
-            m.DynamicConfigValue(id_val="custom.displayMode", value="color-text"),
-            m.DynamicConfigValue(id_val="thresholds", value=bounds.build().to_json())))
-    for column, values in properties.items():
-        panel.override_by_name(column, values)
+            properties += [("custom.cellOptions", {"type": "color-text"}), ("custom.displayMode", "color-text"),
+                           ("thresholds", coloured[column].build().to_json())]
+        panel.override_by_name(column, [m.DynamicConfigValue(id_val=key, value=value) for key, value in properties])
     return panel.footer(common.TableFooterOptions().show(False).reducer(["sum"]).count_rows(False))
+
+
+def firing(title: str, says: str, labels: str, size=(24, 4)):
+    """The alerts that fire or are about to, of those with these labels, such as `{board="oal-model"}`. The SDK has no
+    type for the list of alerts.
+    """
+    return _Ready(
+        m.Panel(
+            type_val="alertlist", title=title, description=says, grid_pos=m.GridPos(w=size[0], h=size[1]),
+            options={
+                "viewMode": "list", "groupMode": "default", "groupBy": [], "maxItems": 20, "sortOrder": 3,
+                "dashboardAlerts": False, "alertName": "", "alertInstanceLabelFilter": labels,
+                "datasource": "-- Grafana --", "showInstances": False,
+                "stateFilter": {"firing": True, "pending": True, "error": True, "noData": False, "normal": False}
+            }))
+
+
+def prose(title: str, markdown: str, size=(24, 6)):
+    """Text; what a reader is to do stands in it."""
+    return _Ready(
+        m.Panel(type_val="text", title=title, grid_pos=m.GridPos(w=size[0], h=size[1]),
+                options={"mode": "markdown", "content": markdown}))
+
+
+class _Ready:
+    """A panel that needs no building."""
+
+    def __init__(self, panel: m.Panel):
+        self._panel = panel
+
+    def build(self) -> m.Panel:
+        return self._panel

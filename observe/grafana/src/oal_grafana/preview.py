@@ -234,6 +234,8 @@ def draw_states(panel: Panel, answer: Answer, who: Asker) -> None:
     step = macros.interval_s(who.to_s - who.from_s, 60) / 86400
     for y, points in enumerate(made.values()):
         for when, value in points:
+            if value != value:
+                continue  # no row: a hole
             ax.add_patch(Rectangle((dates.date2num(when), y + 0.06), step, 0.88, color=CLASSES[int(value)],
                                    linewidth=0))
     ax.set_ylim(len(made), 0)
@@ -248,12 +250,13 @@ def draw_table(panel: Panel, answer: Answer, who: Asker) -> None:
     fit = int(h / unit_h / 0.78) - 1
     overrides = [panel.overrides(name) for name in answer.names]
     cells = [[shown(v, o.get("unit", "none")) for v, o in zip(row, overrides)] for row in answer.rows[:fit]]
-    widths = [max(len(name), *(len(row[i]) for row in cells), 3) + 2 for i, name in enumerate(answer.names)]
+    heads = [o.get("displayName", name) for o, name in zip(overrides, answer.names)]
+    widths = [max(len(name), *(len(row[i]) for row in cells), 3) + 2 for i, name in enumerate(heads)]
     size = min(8.5, 8.5 * w * WIDTH_PX / (sum(widths) * 6.1))
     left = 0.0
-    for i, name in enumerate(answer.names):
+    for i, _name in enumerate(answer.names):
         x = x0 + w * left / sum(widths)
-        panel.figure.text(x, y0 + h - 0.35 * unit_h, name, size=size, weight="bold", color=FAINT, va="center")
+        panel.figure.text(x, y0 + h - 0.35 * unit_h, heads[i], size=size, weight="bold", color=FAINT, va="center")
         for j, row in enumerate(cells):
             value = answer.rows[j][i]
             colour = by_threshold(overrides[i]["thresholds"], value) if "thresholds" in overrides[i] and isinstance(
@@ -271,11 +274,24 @@ DRAW = {
 }
 
 
+def _opened(board: dict):
+    """Rows and panels as they lie when every row is open."""
+    lower = 0
+    for item in board["panels"]:
+        yield {**item, "gridPos": {**item["gridPos"], "y": item["gridPos"]["y"] + lower}}
+        inner = item.get("panels") or []
+        for panel in inner:
+            yield {**panel, "gridPos": {**panel["gridPos"], "y": panel["gridPos"]["y"] + lower}}
+        if inner:
+            lower += max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in inner) - item["gridPos"]["y"] - 1
+
+
 def draw(board: dict, who: Asker, path: Path) -> int:
     """One page; the number of panels whose query failed."""
     chosen = who.choose_all(board)
     head = 2.2
-    total = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in board["panels"]) + head + 0.3
+    specs = list(_opened(board))
+    total = max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in specs) + head + 0.3
     figure = Figure(figsize=(WIDTH_PX / DPI, total * UNIT_PX / DPI), dpi=DPI, facecolor=PAPER)
     span = " to ".join(datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d %H:%M:%S") for s in (who.from_s, who.to_s))
     figure.text(10 / WIDTH_PX, 1 - 0.7 / total, board["title"], size=17, weight="bold", va="center")
@@ -286,15 +302,20 @@ def draw(board: dict, who: Asker, path: Path) -> int:
     figure.text(1 - 10 / WIDTH_PX, 1 - 0.7 / total, LABEL, size=9, style="italic", color="#CC3311", ha="right",
                 va="center")
     failed = 0
-    for spec in board["panels"]:
+    for spec in specs:
         spec = {**spec, "gridPos": {**spec["gridPos"], "y": spec["gridPos"]["y"] + head}}
         if spec["type"] == "row":
-            title = spec["title"].replace("$detail", *(chosen.get("detail") or ["-"]))
+            title = spec["title"]
+            for name, values in chosen.items():
+                title = title.replace(f"${name}", ", ".join(values) or "-")
             figure.text(10 / WIDTH_PX, 1 - (spec["gridPos"]["y"] + 0.5) / total, f"▾ {title}", size=11, weight="bold",
                         va="center")
             continue
         panel = Panel(figure, spec, total)
         panel.card()
+        if "targets" not in spec:
+            panel.note(spec["options"].get("content") or "the alerts that fire: Grafana's own list")
+            continue
         query = of_panel(board["title"], spec)
         try:
             answer = who.answer(query, chosen)
@@ -319,7 +340,7 @@ def main() -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     failed = 0
     for uid, board in boards().items():
-        if not options.board or uid in options.board:
+        if uid in options.board if options.board else "oal-runbooks" != uid:
             failed += draw(board, asker(options), options.out / f"{uid}.png")
             print(options.out / f"{uid}.png")
     return 1 if failed else 0

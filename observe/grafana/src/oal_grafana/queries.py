@@ -40,6 +40,15 @@ def boards() -> dict[str, dict]:
     }
 
 
+def panels_of(board: dict) -> Iterator[dict]:
+    """Its panels but rows, those in collapsed rows too."""
+    for panel in board["panels"]:
+        if panel["type"] == "row":
+            yield from panel["panels"]
+        else:
+            yield panel
+
+
 def of_panel(board: str, panel: dict) -> Query:
     """The one query of a panel that is no row; `board` is the dashboard's title."""
     (target,) = panel["targets"]
@@ -53,8 +62,8 @@ def of_board(board: dict) -> Iterator[Query]:
         yield Query(title, variable["name"], "variable", variable["query"])
     for note in board["annotations"]["list"]:
         yield Query(title, note["name"], "annotation", note["target"]["rawSql"])
-    for panel in board["panels"]:
-        if panel["type"] != "row":
+    for panel in panels_of(board):
+        if panel.get("targets"):
             yield of_panel(title, panel)
 
 

@@ -3,6 +3,9 @@
 The plugin's macros give times as `toDateTime(seconds)`, which a view's parameter would take as text in the server's
 time zone. So parameters get them as DateTime64 in UTC.
 """
+import re
+
+from oal_grafana.select_list import columns
 
 FROM = "toDateTime64($__fromTime, 6, 'UTC')"
 TO = "toDateTime64($__toTime, 6, 'UTC')"
@@ -32,9 +35,29 @@ RESOLUTION = (
 )
 
 
+def known(count: str) -> str:
+    """A count over rows that a healthy platform always has: without a row it is not 0 but unknown."""
+    return f"if(count() = 0, NULL, {count})"
+
+
 def may_be_empty(reason: str, sql: str) -> str:
     """A query that a healthy platform may have no rows for. `check` reads the reason out of the first line."""
     return f"-- may be empty: {reason}\n{sql.strip()}"
+
+
+def with_holes(sql: str, labels: tuple[str, ...], to_the_end: bool = False) -> str:
+    """A series in which an interval without rows is a row of NULL, of each set of labels: only where a NULL stands does
+    a panel draw a hole. After the last row only with `to_the_end`; a query without rows stays without.
+    """
+    names = columns(sql)
+    values = [name for name in names if name not in (*labels, "time")]
+    notes = re.match(r"(--[^\n]*\n)*", sql).group(0)
+    listed = ", ".join(("time", *labels, *(f"toNullable(q.`{name}`) AS `{name}`" for name in values)))
+    fill = f"WITH FILL{' TO $__toTime' if to_the_end else ''} STEP $__interval_s"
+    made = f"SELECT {listed} FROM (\n{sql[len(notes):].strip()}\n) AS q ORDER BY {', '.join((*labels, 'time'))} {fill}"
+    if labels:
+        made = f"SELECT * FROM (\n{made}\n) ORDER BY {', '.join(('time', *labels))}"
+    return f"{notes}{made}"
 
 
 def by_resolution(view: str, where: str, columns: str = "*") -> str:

@@ -63,6 +63,11 @@ def create(settings: config.Config, name: str, base: str | None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         remove_rows(settings, name, done.get("clickhouse"))
         raise
+    if settings.clickhouse:
+        try:
+            clickhouse.Shards(settings.clickhouse).record(name, content["seconds"])
+        except BackupError as error:  # the backup is whole; that its age is not seen is said
+            say(f"backup {name} is made, but its time is not on the dashboard: {error}")
     print(f"{name}: {', '.join(done)}; {sums(content)}; {content['seconds']:.1f} s")
 
 

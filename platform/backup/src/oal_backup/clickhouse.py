@@ -5,6 +5,7 @@ says.
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 import time
 import urllib.error
@@ -135,6 +136,14 @@ class Shards:
         BackupError when one that can be is not."""
         return [where for where, server in zip(locations, self.servers)
                 if not removal.remove(where, self.config, server.ask)]
+
+    def record(self, name: str, seconds: float) -> None:
+        """Say in `platform_metric` that backup NAME was made, and how long it took: its age is on a dashboard, and an
+        alert when it is old. BackupError with the server's words.
+        """
+        tags = f"map('component', 'backup', 'host', '{socket.gethostname()}', 'backup', '{name}')"
+        self.servers[0].ask(f"INSERT INTO {self.config.database}.platform_metric (name, timestamp, tags, fields) SELECT"
+                            f" 'backup', toUnixTimestamp64Milli(now64(3)), {tags}, '{{\"seconds\": {seconds:.1f}}}'")
 
     def restore(self, part: dict, database: str | None) -> dict:
         """Bring the database back, each shard to its server, under another name for a rehearsal. BackupError before

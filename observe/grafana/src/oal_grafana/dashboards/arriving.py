@@ -1,8 +1,8 @@
 """Is data arriving?"""
 from oal_grafana import panels as p
-from oal_grafana.board import Board, ap_variables, to_ap
+from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ALARM, MAGENTA, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, last_of_range, latest, latest_raw, may_be_empty, rows_of_last
+from oal_grafana.sql import APS, known, last_of_range, latest, latest_raw, may_be_empty, rows_of_last
 
 SENT = f"FROM oal.batch_1m WHERE $__timeFilter(t) AND {APS}"
 #: Minutes that a row of a series stands for: as many as fell into its interval.
@@ -38,7 +38,7 @@ def _age_ms(column: str) -> str:
     return f"toUnixTimestamp64Milli({column}) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks"
 
 
-SILENT = f"""SELECT countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE) AS silent
+SILENT = f"""SELECT {known("countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE)")} AS silent
 FROM (SELECT ap_id, max(t) AS last {SENT} GROUP BY ap_id)"""
 
 LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a \
@@ -49,11 +49,9 @@ FROM (SELECT $__timeInterval(ts) AS time, {_age_ms('kafka_ts')} AS broker_ms
 GROUP BY time ORDER BY time"""
 
 
-def board():
-    b = Board("oal-arriving", "Do the access points send, does all of it come, and how soon can it be read?",
-              variables=ap_variables(False))
-    b.row("Is it good?")
-    b.add(
+def verdicts() -> list:
+    """The figures that answer the question."""
+    return [
         p.number(
             "Sending",
             "Access points with a batch in the last two whole minutes of the time shown. If it falls, see *Silent* and"
@@ -130,7 +128,14 @@ FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             size=(3, 4),
             decimals=0,
         ),
-    )
+    ]
+
+
+def board():
+    b = Board("oal-arriving", "Do the access points send, does all of it come, and how soon can it be read?",
+              variables=ap_variables())
+    b.row("Is it good?")
+    b.add(*verdicts()).add_firing()
     b.row("Over time")
     b.add(
         p.series(
@@ -143,17 +148,17 @@ FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             name="${__field.labels.site}",
         ),
         p.series(
-            "Batches",
-            "Batches per second, by topic. An access point sends about four a second of samples and of packets, one of"
-            " events; less means gaps.",
+            "Batches by topic",
+            "Batches per second. An access point sends about four a second of each topic that it has rows for; less"
+            " means gaps.",
             f"SELECT $__timeInterval(t) AS time, topic, sum(batches) / (60 * {MINUTES}) AS batches_per_s {SENT} GROUP"
             " BY time, topic ORDER BY time, topic",
             "cps",
-            "batches per second",
+            "batches",
             name="${__field.labels.topic}",
         ),
         p.series(
-            "Bytes per access point",
+            "Data rate of an access point",
             "What one access point sends, before compression: mean and the largest. A large one has many stations, or"
             " keyframes that do not shrink.",
             f"""SELECT time, round(avg(bytes_per_s)) AS mean, round(max(bytes_per_s)) AS largest
@@ -161,22 +166,22 @@ FROM (SELECT $__timeInterval(t) AS time, ap_id, sum(bytes) / (60 * {MINUTES}) AS
 GROUP BY time, ap_id)
 GROUP BY time ORDER BY time""",
             "Bps",
-            "bytes per second",
+            "data rate",
             colours={"mean": TEAL, "largest": PLAIN},
         ),
         p.series(
-            "Sample to broker",
+            "From the sample to the broker",
             "Age of a batch's last sample when Kafka took it, at most the last hour of the time shown. Growing: uplink,"
             " broker or a clock that drifts.",
             LATENCY,
             "ms",
-            "milliseconds",
+            "age",
             name="${__field.name} ${__field.labels.until}",
             least=None,
             finest="10s",
         ),
         p.series(
-            "What was lost at the access points",
+            "Lost at the access points",
             "Per minute: ticks missed (overload), packets that the capture ring let go, rows that did not fit. All"
             " should be 0; an access point that is too slow needs a longer interval or fewer tables.",
             f"""SELECT $__timeInterval(t) AS time, sum(ticks_missed) / {MINUTES} AS `ticks missed`, \
@@ -220,13 +225,12 @@ FROM marks AS m GROUP BY time ORDER BY time""",
             " *stepped* or *unsynchronised*: labels hold, latencies do not.",
             ACCESS_POINTS,
             {
-                "kbytes_per_s": "kBs",
+                "kbytes_per_s": "KBs",
                 "missed_ratio": "percentunit",
                 "clock_error_us": "µs",
                 "last_minute": "dateTimeAsIso",
             },
             size=(24, 10),
-            links={"ap_id": ("Where is it congested?", to_ap("oal-congested"))},
             coloured={
                 "missed_ratio": p.rising(0.001, 0.01),
                 "missing_batches": p.rising(1, 100),

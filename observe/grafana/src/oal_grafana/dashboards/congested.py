@@ -1,23 +1,10 @@
 """Where is it congested, and why?"""
 from oal_grafana import panels as p
-from oal_grafana.board import Board, ap_variables
-from oal_grafana.colours import ACCEPTABLE, ALARM, CLASS_NAMES, CLASSES, OK, PLAIN, POOR, TEAL, WARN
-from oal_grafana.sql import (
-    APS,
-    CLASS_BOUNDS,
-    FROM,
-    NEVER,
-    ONE,
-    RANGE,
-    RESOLUTION,
-    SHORT,
-    TO,
-    WORST_FIRST,
-    by_resolution,
-    last_of_range,
-    latest,
-    may_be_empty,
-)
+from oal_grafana.board import Board, radio_variables
+from oal_grafana.colours import CLASS_NAMES, CLASSES, POOR, TEAL
+from oal_grafana.dashboards import congested_detail
+from oal_grafana.events import EVENTS, GUARD
+from oal_grafana.sql import APS, CLASS_BOUNDS, FROM, NEVER, SHORT, TO, WORST_FIRST, known, latest
 
 LABELS = f"FROM oal.label_1m WHERE $__timeFilter(t) AND {APS}"
 NOW = f"FROM oal.label_1m WHERE {latest(5)} AND {APS}"
@@ -70,32 +57,9 @@ FROM (
 ) ORDER BY time, ap_id"""
 
 
-def _ap(select: str, view: str = "ap") -> str:
-    """Over time, of the access point in detail."""
-    return (
-        f"{RESOLUTION}\nSELECT $__timeInterval(t) AS time, {select}\nFROM {by_resolution(view, ONE)} AS x GROUP BY time"
-        " ORDER BY time"
-    )
-
-
-def _per_station(value: str, where: str, view: str, top: str) -> str:
-    """The eight stations that matter most, and a line each."""
-    rows = by_resolution(
-        view, f"{ONE} AND {where}",
-        "t, station, span_s, tx_airtime_us, rx_airtime_us" if view == "station" else "t, station, backlog_bytes_avg")
-    return f"""{RESOLUTION}
-WITH x AS {rows}
-SELECT $__timeInterval(t) AS time, station, {value} AS figure FROM x
-WHERE station IN (SELECT station FROM x GROUP BY station ORDER BY {top} DESC, station LIMIT 8) GROUP BY time, station \
-ORDER BY time, station"""
-
-
-def board():
-    b = Board("oal-congested",
-              "Which access points lose packets to congestion, and whether queue, air or stations are the cause.",
-              variables=ap_variables(True))
-    b.row("Is it good?")
-    b.add(
+def verdicts() -> list:
+    """The figures that answer the question."""
+    return [
         p.dial(
             "Poor or Bad now",
             "Share of label windows (one second) that were Poor or Bad in the last five minutes shown. Above 5 %: see"
@@ -109,7 +73,8 @@ def board():
         p.number(
             "Access points Poor or Bad",
             "Access points with a loss ratio of 5 % or more in the last five minutes shown.",
-            f"SELECT countIf(loss >= {POOR_FROM}) AS aps FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)",
+            f"SELECT {known(f'countIf(loss >= {POOR_FROM})')} AS aps"
+            f" FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)",
             "none",
             p.rising(1, 5),
         ),
@@ -148,7 +113,15 @@ def board():
             p.rising(0.01, 0.1),
             decimals=2,
         ),
-    )
+    ]
+
+
+def board():
+    b = Board("oal-congested",
+              "Which access points lose packets to congestion, and whether queue, air or stations are the cause.",
+              variables=[*radio_variables(), *congested_detail.variables()], annotations=(*EVENTS, GUARD))
+    b.row("Is it good?")
+    b.add(*verdicts()).add_firing()
     b.row("The fleet")
     b.add(
         p.heat_map(
@@ -198,7 +171,7 @@ ORDER BY time""",
         ),
         p.rows(
             "Worst access points",
-            "By share of Poor and Bad windows in the time shown. *lost_in*: queue means too much traffic for the air"
+            "By share of Poor and Bad windows in the time shown. *Lost in*: queue means too much traffic for the air"
             " that it gets, air means bad links. Click one for its details below.",
             WORST,
             {
@@ -211,141 +184,12 @@ ORDER BY time""",
             links={
                 "ap_id": (
                     "In detail",
-                    "/d/oal-congested?${__url_time_range}&${site:queryparam}&${ap:queryparam}"
-                    "&var-detail=${__data.fields.ap_id}",
+                    "/d/oal-congested?${__url_time_range}&${site:queryparam}&${band:queryparam}"
+                    "&${channel:queryparam}&${ap:queryparam}&var-detail=${__data.fields.ap_id}",
                 )
             },
             coloured={"poor_or_bad": p.rising(0.05, 0.2), "congestion_loss": p.rising(POOR_FROM, BAD_FROM)},
         ),
     )
-    b.row("Why: $detail")
-    b.add(
-        p.series(
-            "Queue backlog",
-            "Bytes that wait in station queues and queueing disciplines. Standing high: a bottleneck, every packet"
-            " waits; peaks only: bursts, harmless.",
-            _ap("avg(backlog_bytes_avg) AS mean, max(backlog_bytes_max) AS largest"),
-            "bytes",
-            "bytes waiting",
-            colours={"mean": WARN, "largest": PLAIN},
-            finest="1s",
-        ),
-        p.series(
-            "Channel",
-            "Share of time that the channel was busy, and by whom. *other* high: neighbours or interference, change the"
-            " channel; *sending* high: own traffic, more width or fewer stations.",
-            _ap(
-                "sum(busy_ms) / nullIf(sum(active_ms), 0) AS busy, sum(tx_ms) / nullIf(sum(active_ms), 0) AS sending,"
-                " sum(rx_ms) / nullIf(sum(active_ms), 0) AS receiving,\n  greatest(0, sum(busy_ms) - sum(ifNull(tx_ms,"
-                " 0)) - sum(ifNull(rx_ms, 0))) / nullIf(sum(active_ms), 0) AS other",
-                "channel",
-            ),
-            "percentunit",
-            "share of time",
-            colours={"busy": PLAIN, "sending": OK, "receiving": ACCEPTABLE, "other": WARN},
-            most=1,
-            finest="1s",
-        ),
-        p.series(
-            "Retries and failures",
-            "Of the MAC: retries over attempts, frames given up over frames. Retries above 30 %: weak stations or"
-            " interference; failures are loss on the air.",
-            _ap(
-                "sum(tx_retries) / nullIf(sum(tx_pkts) + sum(tx_retries), 0) AS retries, sum(tx_failed) /"
-                " nullIf(sum(tx_pkts), 0) AS failed"
-            ),
-            "percentunit",
-            "ratio",
-            colours={"retries": WARN, "failed": ALARM},
-            finest="1s",
-        ),
-        p.series(
-            "Throughput",
-            "Of all stations, as the MAC counts it. Flat on top with a backlog: this is the capacity.",
-            f"""{RESOLUTION}
-SELECT $__timeInterval(t) AS time, avg(x.tx_bytes * 8 / seconds) AS down, avg(x.rx_bytes * 8 / seconds) AS up
-FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) AS x GROUP BY time ORDER BY time""",
-            "bps",
-            "bits per second",
-            colours={"down": OK, "up": TEAL},
-            finest="1s",
-        ),
-        p.series(
-            "Airtime by station",
-            "Share of time that the eight stations with the most airtime took. A station with much airtime and little"
-            " data is slow: bad signal or an old device.",
-            _per_station(
-                "sum(tx_airtime_us + rx_airtime_us) / 1e6 / nullIf(sum(greatest(span_s, 1)), 0)",
-                "1",
-                "station",
-                "sum(tx_airtime_us + rx_airtime_us)",
-            ),
-            "percentunit",
-            "share of time",
-            name="${__field.labels.station}",
-            stack=True,
-            finest="1s",
-        ),
-        p.series(
-            "Transmit queue by station",
-            "Bytes that wait for each of eight stations (all access categories). One line alone: that station cannot"
-            " take what is sent to it.",
-            _per_station(
-                "sum(ifNull(backlog_bytes_avg, 0)) / uniqExact(t)",
-                "1",
-                "station_ac",
-                "sum(ifNull(backlog_bytes_avg, 0))",
-            ),
-            "bytes",
-            "bytes waiting",
-            name="${__field.labels.station}",
-            stack=True,
-            finest="1s",
-        ),
-        p.rows(
-            "How long packets wait",
-            "By queue, whole minutes (Little's law). Tens of milliseconds in *BE*: every user feels it.",
-            "SELECT source, queue, backlog_bytes_avg, backlog_bytes_max, pkts_per_s, delay_avg_ms, delay_max_ms, drops"
-            f" FROM oal.v_queue_delay({RANGE}) WHERE {ONE} LIMIT 50",
-            {
-                "backlog_bytes_avg": "bytes",
-                "backlog_bytes_max": "bytes",
-                "pkts_per_s": "pps",
-                "delay_avg_ms": "ms",
-                "delay_max_ms": "ms",
-            },
-            size=(12, 8),
-            coloured={"delay_avg_ms": p.rising(25, 100)},
-        ),
-        p.rows(
-            "Stations",
-            "Airtime against data, time shown. *mbit_per_airtime_s* low with a good signal: look at the device, with a"
-            " bad one: at the coverage.",
-            "SELECT station, airtime_share, bytes_share, megabytes, mbit_per_airtime_s, signal_dbm_avg FROM"
-            f" oal.v_airtime({RANGE}) WHERE {ONE} LIMIT 50",
-            {
-                "airtime_share": "percentunit",
-                "bytes_share": "percentunit",
-                "megabytes": "decmbytes",
-                "mbit_per_airtime_s": "Mbits",
-                "signal_dbm_avg": "dBm",
-            },
-            size=(12, 8),
-            coloured={"signal_dbm_avg": p.falling(-80, -70)},
-        ),
-        p.rows(
-            "Flows that suffer",
-            "TCP flows of this access point, at most the last hour of the time shown; most inflated round trip first."
-            " *rtt_inflation* 5 means that packets wait four times as long as they travel. Addresses are kept for seven"
-            " days.",
-            may_be_empty(
-                "after seven days addresses, and with them flows, are deleted",
-                f"""SELECT client, server, data, station, sent_pkts, retrans_ratio, rtt_min_ms, rtt_avg_ms, \
-rtt_max_ms, rtt_inflation
-FROM oal.v_flows({last_of_range('1 HOUR')}) WHERE {ONE} LIMIT 50""",
-            ),
-            {"retrans_ratio": "percentunit", "rtt_min_ms": "ms", "rtt_avg_ms": "ms", "rtt_max_ms": "ms"},
-            coloured={"rtt_inflation": p.rising(3, 8), "retrans_ratio": p.rising(0.01, 0.05)},
-        ),
-    )
+    congested_detail.add(b)
     return b

@@ -1,10 +1,16 @@
 """Is control helping or hurting?"""
 from oal_grafana import panels as p
-from oal_grafana.board import Board, ap_variables
+from oal_grafana.board import Board, ap_variables, variable
 from oal_grafana.colours import ALARM, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, last_of_range, latest, may_be_empty
+from oal_grafana.events import EVENTS, GUARD
+from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, known, last_of_range, latest, may_be_empty
 
 PER_MINUTE = f"FROM oal.v_control_1m({RANGE}) AS x WHERE {APS}"
+#: What was decided under no known release is of policy `none`.
+POLICIES = """SELECT policy FROM (
+  SELECT DISTINCT toString(x.last.5) AS policy FROM oal.bundle_release AS x WHERE x.last.5 != '' UNION ALL SELECT 'none'
+) ORDER BY policy"""
+OF_POLICY = "ifNull(nullIf(policy, ''), 'none') IN (${policy:singlequote})"
 NO_POLICY = "no policy is in force where nobody has released one"
 NOW = f"FROM oal.control_1m AS x WHERE {latest(3)} AND {APS}"
 
@@ -18,64 +24,54 @@ KIND = "multiIf(c.clamped >= 10, 'clamped', c.enforced > 0, 'enforcing, calm', '
 KIND_COLOURS = {"clamped": WARN, "enforcing, calm": OK, "not enforcing": PLAIN}
 
 
-def board():
-    b = Board(
-        "oal-control",
-        "What control does, whether users get more or less of the air by it, and when it took itself back.",
-        time="now-6h",
-        variables=ap_variables(False),
-        annotations=[
-            (
-                "Guard reverts",
-                True,
-                ALARM,
-                may_be_empty(
-                    "the guard has had nothing to take back",
-                    f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, \
-'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500""",
-                ),
-            )
-        ],
-    )
-    b.row("Is it good?")
-    b.add(
+def verdicts() -> list:
+    """The figures that answer the question."""
+    return [
         p.number(
             "Enforcing",
             "Access points that may set windows, last three minutes shown. More than you expect: someone raised a"
             " policy's mode (see *Releases* on *Is the model right?*).",
-            f"SELECT uniqExactIf(ap_id, x.enforce_rows > 0) AS enforcing {NOW}",
+            may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.enforce_rows > 0)')} AS enforcing {NOW}"),
             "none",
+            no_value="no policy is in force",
         ),
         p.number(
             "In shadow",
             "Access points that only say what they would do. Turn one site to enforce when *Would have been clamped*"
             " below has been sensible for a day.",
-            f"SELECT uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0) AS shadow {NOW}",
+            may_be_empty(
+                NO_POLICY,
+                f"SELECT {known('uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0)')} AS shadow {NOW}"),
             "none",
+            no_value="no policy is in force",
         ),
         p.number(
             "Kill switch on",
             "Access points with the kill switch on (the push service's or their own). 0 unless somebody meant it:"
             " `oal-deploy ctl unkill` ends it.",
-            f"SELECT uniqExactIf(ap_id, x.killed_rows > 0) AS killed {NOW}",
+            may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.killed_rows > 0)')} AS killed {NOW}"),
             "none",
             p.rising(1, 1),
+            no_value="no policy is in force",
         ),
         p.number(
             "Guard reverts",
             "Times that the guard took all clamps back, because throughput fell by more than the policy allows, time"
             " shown. A few are the guard at work; many: the policy is too sharp, raise its `target_us`.",
-            f"SELECT sum(x.guard_reverts) AS reverts {PER_MINUTE}",
+            may_be_empty(NO_POLICY, f"SELECT {known('sum(x.guard_reverts)')} AS reverts {PER_MINUTE}"),
             "none",
             p.rising(1, 10),
+            no_value="no policy is in force",
         ),
         p.number(
             "Windows that could not be set",
             "Share of windows that the data path refused. Anything but 0: the backend (bpf, ovs) is missing something;"
-            " see `set_errors` by access point below.",
-            f"SELECT ifNull(sum(x.set_errors) / nullIf(sum(x.sets), 0), 0) AS failed {PER_MINUTE}",
+            " see *Not set* by access point below.",
+            may_be_empty("no window was set",
+                         f"SELECT sum(x.set_errors) / nullIf(sum(x.sets), 0) AS failed {PER_MINUTE}"),
             "percentunit",
             p.rising(0.001, 0.01),
+            no_value="no window was set",
             decimals=2,
         ),
         p.number(
@@ -96,7 +92,23 @@ nullIf(sumIf(l.tiles, c.clamped < 10 AND c.enforced > 0), 0), 0) AS ratio
             decimals=2,
             no_value="nothing is clamped",
         ),
+    ]
+
+
+def board():
+    b = Board(
+        "oal-control",
+        "What control does, whether users get more or less of the air by it, and when it took itself back.",
+        time="now-6h",
+        variables=[
+            *ap_variables(),
+            variable("policy", "Policy", "Policies that were ever released; none: what acted under no known release",
+                     POLICIES)
+        ],
+        annotations=(*EVENTS, GUARD),
     )
+    b.row("Is it good?")
+    b.add(*verdicts()).add_firing()
     b.row("What it does")
     b.add(
         p.series(
@@ -153,7 +165,7 @@ sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) A
             f" l.offered_bytes)) * 8 / nullIf(sum(l.tiles), 0) AS throughput {MINUTES} GROUP BY time, minutes ORDER BY"
             " time, minutes",
             "bps",
-            "bits per second",
+            "throughput",
             name="${__field.labels.minutes}",
             colours=KIND_COLOURS,
         ),
@@ -175,7 +187,7 @@ sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) A
             " than others because clamps are set when it is bad.",
             f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, \
 throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
-FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' \
+FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' AND {OF_POLICY} \
 ORDER BY site, policy, policy_version, mode, clamped""",
             {
                 "throughput_kbps": "Kbits",
@@ -198,8 +210,8 @@ ORDER BY site, policy, policy_version, mode, clamped""",
                 NO_POLICY,
                 f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, \
 uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
-FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy, policy_version, site, reason \
-ORDER BY changes DESC LIMIT 100""",
+FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} AND {OF_POLICY} \
+GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",
             ),
             {"window_avg": "bytes"},
             size=(12, 8),
@@ -232,9 +244,9 @@ round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS lo
             " (backend *shadow*) nothing was written.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT ts, ap_id, ifNull(client, '') AS client, reason, backend, class, window_bytes, cwnd_bytes, \
-rate_kbps, share_kbps, capacity_kbps, queue_us, policy
-FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} ORDER BY ts DESC LIMIT 100""",
+                f"""SELECT ts, ap_id, ifNull(station, '') AS station, flow, ifNull(client, '') AS client, \
+reason, backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
+FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
             ),
             {
                 "ts": "dateTimeAsIso",

@@ -1,12 +1,16 @@
 """Is the model right?"""
 from oal_grafana import panels as p
-from oal_grafana.board import Board, ap_variables
+from oal_grafana.board import Board, ap_variables, variable
 from oal_grafana.colours import CLASS_NAMES, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, FROM, RANGE, TO, last_of_range, may_be_empty, rows_of_last
+from oal_grafana.sql import APS, FROM, RANGE, TO, known, last_of_range, may_be_empty, rows_of_last
 
 ONSETS_RARE = "an onset of congestion has to happen before it can be foreseen"
+#: Trees of the online trainer have a version each; they are one model here.
+MODEL = "if(source = 'online', 'online', concat(toString(source), ' ', toString(version)))"
+MODELS = f"SELECT DISTINCT {MODEL} AS model FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS} ORDER BY model"
+CHOSEN = f"{MODEL} IN (${{model:singlequote}})"
 #: Judged predictions of the rollup per minute, as v_quality defines them (clickhouse/migrations/0012).
-JUDGED = f"FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS} AND class != 'unknown' AND complete = 1"
+JUDGED = f"FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS} AND class != 'unknown' AND complete = 1 AND {CHOSEN}"
 CALM = "class_now IN ('Good', 'Acceptable')"
 CAME, WARNED = "class >= 'Poor'", "predicted >= 'Poor'"
 LAST_DAY = rows_of_last("1 DAY")
@@ -23,24 +27,16 @@ def _fleet(figure: str) -> str:
     )
 
 
-def board():
-    b = Board(
-        "oal-model",
-        "Do the trees say what comes, better than 'the same class as now' would, and which tree has every access"
-        " point?",
-        time="now-6h",
-        refresh="1m",
-        variables=ap_variables(False),
-    )
-    b.row("Is it good? (all access points)")
-    b.add(
+def verdicts() -> list:
+    """The figures that answer the question."""
+    return [
         p.number(
             "Onset average precision",
             "How well the probability of Poor or Bad ranks the instants before congestion, by who made the model;"
             " exact, time shown. Compare with persistence at the right: at or below it the model is of no use.",
             _fleet("onset_average_precision"),
             "none",
-            size=(5, 4),
+            size=(4, 4),
             decimals=2,
             per_row=True,
             no_value="no onset yet",
@@ -52,7 +48,7 @@ def board():
             _fleet("onset_average_precision - persistence_onset_average_precision"),
             "none",
             p.falling(0, 0.05),
-            size=(5, 4),
+            size=(4, 4),
             decimals=2,
             per_row=True,
             no_value="no onset yet",
@@ -64,7 +60,7 @@ def board():
             _fleet("macro_f1 - persistence_macro_f1"),
             "none",
             p.falling(-0.1, 0),
-            size=(5, 4),
+            size=(4, 4),
             decimals=2,
             per_row=True,
         ),
@@ -75,7 +71,7 @@ def board():
             _fleet("congested_brier"),
             "none",
             p.rising(0.15, 0.3),
-            size=(5, 4),
+            size=(4, 4),
             decimals=3,
             per_row=True,
         ),
@@ -84,7 +80,7 @@ def board():
             "Decisions whose features at the access point and in the stream job differ, though the job had all batches."
             " Must be 0: both run one program on the same rows. Otherwise stop promoting and compare the programs'"
             " versions.",
-            f"SELECT sum(features_differ) AS differ FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
+            f"SELECT {known('sum(features_differ)')} AS differ FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
             "none",
             p.rising(1, 1),
             size=(4, 4),
@@ -93,11 +89,24 @@ def board():
             "Features lacked input",
             "Decisions whose features differ because batches that the access point had did not come to the job. They"
             " say nothing against models or programs, and nothing is trained on them: see gaps and late batches.",
-            f"SELECT sum(features_lacked) AS lacked FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
+            f"SELECT {known('sum(features_lacked)')} AS lacked FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
             "none",
             size=(4, 4),
         ),
+    ]
+
+
+def board():
+    b = Board(
+        "oal-model",
+        "Do the trees say what comes, better than 'the same class as now' would, and which tree has every access"
+        " point?",
+        time="now-6h",
+        refresh="1m",
+        variables=[*ap_variables(), variable("model", "Model", "Models that decided in the time shown", MODELS)],
     )
+    b.row("Is it good? (all access points)")
+    b.add(*verdicts()).add_firing()
     b.row("Over time")
     b.add(
         p.series(
@@ -114,7 +123,7 @@ sumIf(predictions, {CALM} AND {CAME} AND {WARNED}) / nullIf(sumIf(predictions, {
             most=1,
         ),
         p.series(
-            "Right, against persistence",
+            "Accuracy, against persistence",
             "Share of predictions that came true, and what 'the same class as now' would have had. The lines should not"
             " touch for long.",
             f"""SELECT $__timeInterval(t) AS time, toString(source) AS made_by, \
@@ -177,9 +186,9 @@ FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time, outcome ORDER B
     b.row("What is wrong with it")
     b.add(
         p.rows(
-            "What is taken for what",
-            "Each row is a class that came true; the cells say as what share of it was predicted. Mass to the left of"
-            " the diagonal: congestion that was not seen coming.",
+            "Confusion matrix",
+            "Each row is a class that came true; the cells say what share of it was predicted as what. Mass to the left"
+            " of the diagonal: congestion that was not seen coming.",
             f"""SELECT toString(class) AS came_true, {SAID_SHARES}, \
 sum(predictions) AS decisions
 {JUDGED} GROUP BY class ORDER BY class""",
@@ -209,7 +218,7 @@ ORDER BY claimed""",
                 ONSETS_RARE,
                 f"""SELECT site, ap_id, toString(source) AS made_by, version, onsets, onsets_warned, warned_ratio, \
 lead_p50_ms, lead_p90_ms
-FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} ORDER BY onsets DESC LIMIT 100""",
+FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} AND {CHOSEN} ORDER BY onsets DESC LIMIT 100""",
             ),
             {"warned_ratio": "percentunit", "lead_p50_ms": "ms", "lead_p90_ms": "ms"},
             coloured={"lead_p50_ms": p.falling(100, 200)},
@@ -258,8 +267,8 @@ GROUP BY model, version, ap_id, feature ORDER BY last_psi DESC, access_point, fe
     b.add(
         p.rows(
             "Model of every access point",
-            "What each reports to have in force now. *rejected_since* > 0: it refused something newer, *last_reason*"
-            " says why (see `bundle_reasons` in the schema's reference).",
+            "What each reports to have in force now. *Rejected since* above 0: it refused something newer, *Last"
+            " reason* says why (see `bundle_reasons` in the schema's reference).",
             f"""SELECT ap_id, ifNull(source, '') AS made_by, version, since, rejected_since, \
 ifNull(last_reason, '') AS last_reason, waits_for_activation, reports_applied, reports_rejected, last_report
 FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, ap_id LIMIT 1000""",
@@ -270,7 +279,7 @@ FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, a
         p.rows(
             "Releases",
             "Bundles released in the last day of the time shown, newest first, and how soon access points had them."
-            " *aps_rejected*: look at *Model of every access point*.",
+            " *Rejected by*: look at *Model of every access point*.",
             may_be_empty(
                 "a fleet with a good model releases nothing for days",
                 f"""SELECT released, toString(source) AS made_by, toString(slot) AS slot, scope, version, nodes, \

@@ -1,26 +1,21 @@
 """Is the platform well?"""
 from oal_grafana import panels as p
-from oal_grafana.board import Board
+from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ALARM, MAGENTA, OK, PLAIN, TEAL, WARN
 from oal_grafana.dashboards import platform_data
 from oal_grafana.dashboards.platform_queries import LAST, TELEGRAF_AWAY, series, third
-from oal_grafana.sql import FALSE_SENDER, FROM, RANGE, TO, last_of_range, may_be_empty
+from oal_grafana.sql import FALSE_SENDER, FROM, RANGE, TO, known, last_of_range, may_be_empty
 
 
-def board():
-    b = Board(
-        "oal-platform",
-        "Kafka, Flink, ClickHouse, the services of the loop, and the machines: what is away, what is full, what is"
-        " about to be.",
-        time="now-3h",
-    )
-    b.row("Is it good?")
-    b.add(
+def verdicts() -> list:
+    """The figures that answer the question."""
+    return [
         p.number(
-            "Away",
+            "Components down",
             "Components that did not answer in the last readings shown. See *Components* below for which and what they"
             " said; then its log.",
-            "SELECT countIf(last_up = 0) AS away FROM (SELECT component, instance, argMax(x.up, x.t) AS last_up FROM"
+            f"SELECT {known('countIf(last_up = 0)')} AS away FROM (SELECT component, instance,"
+            " argMax(x.up, x.t) AS last_up FROM"
             f" oal.v_platform_health({LAST}) AS x GROUP BY component, instance)",
             "none",
             p.rising(1, 1),
@@ -31,7 +26,7 @@ def board():
             "Rows behind Kafka",
             "Records in Kafka that do not stand in ClickHouse yet, largest topic; right also while the job is dead."
             " Growing for minutes: see *Flink tasks* (busy: add task slots; back-pressured: ClickHouse is slow).",
-            "SELECT max(lag) AS records FROM (SELECT topic, argMax(x.lag_records, x.t) AS lag FROM"
+            f"SELECT {known('max(lag)')} AS records FROM (SELECT topic, argMax(x.lag_records, x.t) AS lag FROM"
             f" oal.v_platform_stored_lag({last_of_range('5 MINUTE')}) AS x GROUP BY topic)",
             "short",
             p.rising(10_000, 100_000),
@@ -42,7 +37,7 @@ def board():
             "Checkpoints failed",
             "Failed in the time shown. Rows become visible at a checkpoint: while they fail, nothing new can be read."
             " The JobManager's log names the operator.",
-            f"SELECT sum(x.new_checkpoints_failed) AS failed FROM oal.v_platform_flink_job({RANGE}) AS x",
+            f"SELECT {known('sum(x.new_checkpoints_failed)')} AS failed FROM oal.v_platform_flink_job({RANGE}) AS x",
             "none",
             p.rising(1, 5),
             size=(3, 4),
@@ -52,7 +47,7 @@ def board():
             "Job restarts",
             "Restarts of the Flink job in the time shown. Nothing is lost by one; several an hour have a cause in the"
             " TaskManager's log.",
-            f"SELECT sum(x.new_restarts) AS restarts FROM oal.v_platform_flink_job({RANGE}) AS x",
+            f"SELECT {known('sum(x.new_restarts)')} AS restarts FROM oal.v_platform_flink_job({RANGE}) AS x",
             "none",
             p.rising(1, 3),
             size=(3, 4),
@@ -62,7 +57,7 @@ def board():
             "Parts in a partition",
             "Most parts in a partition of a table. ClickHouse slows inserts down at 1,000 and refuses them at 3,000:"
             " inserts are too small or merges cannot keep up.",
-            f"SELECT max(x.parts_max_in_partition) AS parts FROM oal.v_platform_clickhouse({LAST}) AS x",
+            f"SELECT {known('max(x.parts_max_in_partition)')} AS parts FROM oal.v_platform_clickhouse({LAST}) AS x",
             "none",
             p.rising(300, 1000),
             size=(3, 4),
@@ -72,7 +67,7 @@ def board():
             "Fullest disk",
             "Of the hosts and of ClickHouse. Above 80 % shorten retention (`clickhouse/README.md`) or add disk: at 100"
             " % inserts stop and Kafka keeps the data only for its own retention.",
-            f"""SELECT max(used) AS used FROM (
+            f"""SELECT {known('max(used)')} AS used FROM (
   SELECT max(x.used_ratio) AS used FROM oal.v_platform_host_disk({LAST}) AS x \
 UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({LAST}) AS x)""",
             "percentunit",
@@ -85,8 +80,9 @@ UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({
             "Certificate expires in",
             "Days that the first certificate to expire has left. Below 14: renew it (`platform/security/README.md`);"
             " access points renew their own.",
-            f"SELECT min(x.days_left) AS days FROM oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x",
-            "d",
+            f"SELECT {known('min(x.days_left)')} AS days FROM"
+            f" oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x",
+            "suffix:d",
             p.falling(7, 14),
             size=(3, 4),
             decimals=0,
@@ -101,7 +97,19 @@ UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({
             p.rising(1, 10),
             size=(3, 4),
         ),
+    ]
+
+
+def board():
+    b = Board(
+        "oal-platform",
+        "Kafka, Flink, ClickHouse, the services of the loop, and the machines: what is away, what is full, what is"
+        " about to be.",
+        time="now-3h",
+        variables=ap_variables(hidden=True),
     )
+    b.row("Is it good?")
+    b.add(*verdicts()).add_firing()
     b.row("Components")
     b.add(
         p.rows(
@@ -126,7 +134,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
         ),
     )
     platform_data.add(b)
-    b.row("Services of the loop")
+    b.row("Services of the loop", collapsed=True)
     b.add(
         p.series(
             "Push service",
@@ -137,8 +145,9 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
                 "max(aps_connected) AS `connected`, max(aps_known) AS known, max(events_pending) AS `events waiting`",
             ),
             "none",
-            "access points, events",
+            "access points",
             colours={"connected": OK, "known": PLAIN, "events waiting": WARN},
+            right={"events waiting": ("none", "events waiting")},
             finest="10s",
         ),
         p.series(
@@ -152,7 +161,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
                 " errors",
             ),
             "cps",
-            "per second",
+            "rate",
             colours={"bundles sent": TEAL, "denied": WARN, "refused releases": MAGENTA, "errors": ALARM},
             finest="10s",
         ),
@@ -165,9 +174,10 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
                 "sum(items_per_s) / uniqExact(t) AS items, sum(fits_per_s) / uniqExact(t) AS fits, sum(fit_cpu_ratio) /"
                 " uniqExact(t) AS `cores fitting`",
             ),
-            "none",
-            "per second; cores",
+            "cps",
+            "items, fits",
             colours={"items": TEAL, "fits": OK, "cores fitting": WARN},
+            right={"cores fitting": ("percentunit", "of a core")},
             finest="10s",
         ),
         p.series(
@@ -176,11 +186,12 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
             series(
                 "registry",
                 "max(problems) AS problems, sum(reconciles_failed_per_s) / uniqExact(t) AS `failed per second`,"
-                " max(last_reconcile_age_s) AS `age of the last [s]`",
+                " max(last_reconcile_age_s) AS `age of the last`",
             ),
             "none",
-            "count; seconds",
-            colours={"problems": ALARM, "failed per second": WARN, "age of the last [s]": PLAIN},
+            "problems",
+            colours={"problems": ALARM, "failed per second": WARN, "age of the last": PLAIN},
+            right={"failed per second": ("cps", "failed"), "age of the last": ("s", "age of the last")},
             finest="10s",
         ),
     )
@@ -198,7 +209,7 @@ GROUP BY topic, partition, ended ORDER BY ended DESC, records_at_most DESC, topi
             size=(24, 6),
         ),
     )
-    b.row("Machines and telemetry")
+    b.row("Machines, backups and telemetry", collapsed=True)
     b.add(
         third(
             "CPU and memory of hosts",
@@ -230,10 +241,23 @@ GROUP BY topic, partition, ended ORDER BY ended DESC, records_at_most DESC, topi
                 "sum(written_per_s) / uniqExact(t) AS written, sum(dropped_per_s) / uniqExact(t) AS dropped,"
                 " max(buffer_ratio) AS `buffer full`",
             ),
-            "none",
-            "per second; share",
+            "cps",
+            "readings",
             colours={"written": TEAL, "dropped": ALARM, "buffer full": WARN},
+            right={"buffer full": ("percentunit", "buffer full")},
             finest="10s",
+        ),
+        p.rows(
+            "Backups",
+            "Backups that were made in the last 30 days, newest first (docs/backup.md). None for a day and a half: see"
+            " the log of what makes them.",
+            may_be_empty(
+                "no backup was made yet",
+                """SELECT ts AS made_at, host AS made_on, labels['backup'] AS backup, values['seconds'] AS took_s
+FROM oal.platform_metric WHERE name = 'backup' AND ts >= now() - INTERVAL 30 DAY ORDER BY made_at DESC LIMIT 30""",
+            ),
+            {"made_at": "dateTimeAsIso", "took_s": "s"},
+            size=(24, 6),
         ),
         p.rows(
             "Certificates",
@@ -242,7 +266,7 @@ GROUP BY topic, partition, ended ORDER BY ended DESC, records_at_most DESC, topi
             f"""SELECT source, subject, max(x.expires) AS expires_at, round(argMax(x.days_left, x.t), 1) AS days \
 FROM oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x
 GROUP BY source, subject ORDER BY days, source LIMIT 50""",
-            {"expires_at": "dateTimeAsIso", "days": "d"},
+            {"expires_at": "dateTimeAsIso", "days": "suffix:d"},
             size=(24, 8),
             coloured={"days": p.falling(7, 14)},
         ),

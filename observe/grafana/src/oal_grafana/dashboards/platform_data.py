@@ -5,14 +5,20 @@ from oal_grafana.colours import ALARM, OK, PLAIN, TEAL, WARN
 from oal_grafana.dashboards.platform_queries import LAST, series, third
 from oal_grafana.sql import RANGE, may_be_empty
 
+#: A task is named after all its operators; the first words tell them apart.
+SHORT_TASKS = f"""SELECT $__timeInterval(t) AS time, \
+if(length(x.task) > 30, concat(substring(x.task, 1, 29), '…'), x.task) AS task,
+  max(busy_ratio) AS busy, max(backpressured_ratio) AS `back-pressured`
+FROM oal.v_platform_flink_task({RANGE}) AS x GROUP BY time, task ORDER BY time, task"""
+
 
 def add(b: Board) -> None:
     """Put them on the board."""
-    b.row("Kafka")
+    b.row("Kafka", collapsed=True)
     b.add(
         third(
-            "Behind",
-            "Records that stand in Kafka and not in ClickHouse, by topic. A saw-tooth of a second's records is the"
+            "Kafka records not yet in ClickHouse",
+            "By topic. A saw-tooth of a second's records is the"
             " checkpoint; a slope is a stage that cannot keep up.",
             series("stored_lag", "max(lag_records) AS lag", "topic"),
             "short",
@@ -34,24 +40,34 @@ def add(b: Board) -> None:
             "What producers write. Compare with *Bytes per access point* on *Is data arriving?*.",
             series("kafka_topic", "sum(bytes_in_per_s) / uniqExact(t) AS bytes_in", "topic"),
             "Bps",
-            "bytes per second",
+            "data rate",
             name="${__field.labels.topic}",
             stack=True,
             finest="10s",
         ),
         third(
-            "Broker",
-            "Idle share of request handlers (below 0.3: the broker is full), and partitions without a full set of"
-            " replicas (must be 0).",
+            "Broker threads that are idle",
+            "Share of time that request handlers and network threads are idle, the busiest broker. Below 30 %: the"
+            " broker is full.",
+            series("kafka", "min(handler_idle_ratio) AS `handlers idle`, min(network_idle_ratio) AS `network idle`"),
+            "percentunit",
+            "idle",
+            colours={"handlers idle": OK, "network idle": TEAL},
+            most=1,
+            finest="10s",
+        ),
+        third(
+            "Partitions without all replicas",
+            "Partitions that lack a replica, and those that have no leader. Must be 0: a broker is down or cannot keep"
+            " up; see *Components*.",
             series(
                 "kafka",
-                "min(handler_idle_ratio) AS `handlers idle`, min(network_idle_ratio) AS `network idle`,"
-                " sum(under_replicated_partitions) / uniqExact(t) AS `under-replicated`, sum(offline_partitions) /"
+                "sum(under_replicated_partitions) / uniqExact(t) AS `under-replicated`, sum(offline_partitions) /"
                 " uniqExact(t) AS offline",
             ),
             "none",
-            "share, partitions",
-            colours={"handlers idle": OK, "network idle": TEAL, "under-replicated": WARN, "offline": ALARM},
+            "partitions",
+            colours={"under-replicated": WARN, "offline": ALARM},
             finest="10s",
         ),
         third(
@@ -60,7 +76,7 @@ def add(b: Board) -> None:
             " and again; the broker's log has its address.",
             series("kafka", "sum(auth_failed_per_s) / uniqExact(t) AS refused"),
             "cps",
-            "per second",
+            "rate",
             colours={"refused": ALARM},
             finest="10s",
         ),
@@ -77,9 +93,10 @@ def add(b: Board) -> None:
             "time",
             name="${__field.labels.request}",
             finest="10s",
+            size=(24, 6),
         ),
     )
-    b.row("Flink")
+    b.row("Flink", collapsed=True)
     b.add(
         third(
             "Checkpoints",
@@ -87,28 +104,31 @@ def add(b: Board) -> None:
             " until the next.",
             series("flink_job", "avg(checkpoint_ms) AS duration, sum(new_checkpoints_failed) AS failed"),
             "ms",
-            "time; failures",
+            "duration",
             colours={"duration": TEAL, "failed": ALARM},
+            right={"failed": ("none", "failed")},
             finest="10s",
         ),
-        third(
+        p.series(
             "Flink tasks: busy and back-pressured",
             "Largest share of a second of any subtask. Busy near 1: that task is the limit, raise parallelism;"
             " back-pressured: the one after it is.",
-            series("flink_task", "max(busy_ratio) AS busy, max(backpressured_ratio) AS `back-pressured`", "task"),
+            SHORT_TASKS,
             "percentunit",
             "share of time",
-            name="${__field.name} ${__field.labels.task}",
+            name="${__field.labels.task} ${__field.name}",
             most=1,
             finest="10s",
+            size=(16, 7),
+            long_names=True,
         ),
         third(
-            "Watermark behind",
+            "Event time behind the clock",
             "How far event time lags behind the clock, by operator. One minute after a partition has fallen silent is"
             " normal; more holds labels back.",
             series("flink_operator", "max(watermark_lag_s) AS behind", "operator", "isNotNull(watermark_lag_s)"),
             "s",
-            "seconds",
+            "behind",
             name="${__field.labels.operator}",
             finest="10s",
         ),
@@ -124,7 +144,7 @@ def add(b: Board) -> None:
                 " 'clickhouseRetries')",
             ),
             "cps",
-            "per second",
+            "rate",
             name="${__field.labels.counter}",
             finest="10s",
         ),
@@ -140,16 +160,17 @@ def add(b: Board) -> None:
             finest="10s",
         ),
         third(
-            "Job size",
+            "State of the stream job",
             "State that a full checkpoint holds. It should stand still with the number of access points.",
             series("flink_job", "max(checkpoint_full_bytes) AS state"),
             "bytes",
-            "bytes",
+            "state",
             colours={"state": TEAL},
             finest="10s",
+            size=(24, 6),
         ),
     )
-    b.row("ClickHouse")
+    b.row("ClickHouse", collapsed=True)
     b.add(
         third(
             "Rows inserted",
@@ -160,7 +181,7 @@ def add(b: Board) -> None:
                 " sum(rejected_inserts_per_s) AS `refused inserts`",
             ),
             "cps",
-            "per second",
+            "rate",
             colours={"rows": TEAL, "delayed inserts": WARN, "refused inserts": ALARM},
             finest="10s",
         ),
@@ -173,7 +194,7 @@ def add(b: Board) -> None:
                 "sum(selects_per_s) / uniqExact(t) AS selects, sum(failed_selects_per_s) / uniqExact(t) AS failed",
             ),
             "cps",
-            "per second",
+            "rate",
             colours={"selects": TEAL, "failed": ALARM},
             finest="10s",
         ),
@@ -201,8 +222,21 @@ def add(b: Board) -> None:
             "In use and the limit. At the limit queries fail, not inserts.",
             series("clickhouse", "max(memory_bytes) AS used, max(memory_limit_bytes) AS limit"),
             "bytes",
-            "bytes",
+            "memory",
             colours={"used": TEAL, "limit": PLAIN},
+            finest="10s",
+        ),
+        third(
+            "Replicas of ClickHouse",
+            "Replicas that take no rows (must be 0), and how far the slowest is behind. Zero and flat where there is"
+            " one server a shard.",
+            f"""SELECT $__timeInterval(t) AS time, max(ifNull(x.v['metric_ReadonlyReplica'], 0)) AS `read-only`, \
+max(ifNull(x.v['replication_lag_s'], 0)) AS behind
+FROM oal.v_platform_reading(name = 'clickhouse', {RANGE}) AS x GROUP BY time ORDER BY time""",
+            "none",
+            "replicas",
+            colours={"read-only": ALARM, "behind": WARN},
+            right={"behind": ("s", "behind")},
             finest="10s",
         ),
         p.rows(
@@ -217,7 +251,7 @@ argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most
     FROM oal.v_platform_clickhouse_table({LAST}) AS x GROUP BY table, instance
 ) AS s GROUP BY table ORDER BY bytes_now DESC LIMIT 40""",
             {"bytes_now": "bytes", "rows_now": "short"},
-            size=(8, 7),
+            size=(24, 7),
             coloured={"most_in_partition": p.rising(300, 1000)},
         ),
         p.rows(

@@ -1,0 +1,71 @@
+"""How a table's columns are headed, and what a cell of each leads to."""
+import re
+
+#: Headers that do not follow from the column's name. Units stand in the cells.
+HEADERS = {
+    "ap_id": "Access point", "access_point": "Access point", "aps": "Access points", "aps_applied": "Applied by",
+    "aps_rejected": "Rejected by", "bytes_now": "Size", "came_true": "Came true", "client": "Client",
+    "clients": "Clients", "compared_items": "Items compared", "clock_error_us": "Clock error", "cpu": "CPU",
+    "cwnd_bytes": "Sender's window", "data": "Direction", "days": "Expires in", "flow": "Flow",
+    "halved": "Rate halved", "kbytes_per_s": "Data rate", "last_psi": "PSI", "last_said": "Last answer",
+    "late": "Late ticks", "lead_p50_ms": "Lead time, median", "lead_p90_ms": "Lead time, p90",
+    "made_by": "Model made by", "mbit_per_airtime_s": "Data per airtime", "mbit_per_s": "Throughput",
+    "megabytes": "Data", "mended": "Counters mended", "most_in_partition": "Most in a partition",
+    "n_batches": "Batches", "of_it_sampling": "CPU for sampling", "parts_now": "Parts", "pkts_per_s": "Packets",
+    "poor_or_bad": "Poor or Bad", "queue_us": "Time in queue", "records_at_most": "Records at most",
+    "retrans_ratio": "Sent again", "rows_now": "Rows", "rtt_avg_ms": "RTT, mean", "rtt_inflation": "RTT over its least",
+    "rtt_max_ms": "RTT, largest", "rtt_min_ms": "RTT, least", "rtt_p50_ms": "RTT, median", "rtt_p95_ms": "RTT, p95",
+    "sent_pkts": "Segments", "set_errors": "Not set", "signal_dbm_avg": "Signal, mean", "slot": "Released as",
+    "total_bytes_per_s": "Data rate", "total_rows_per_s": "Rows", "ts": "Time", "up_share": "Time up",
+    "worst_ap_to_broker_p99_ms": "To the broker, p99 (worst)", "worst_ap_to_row_p50_ms": "To a row, median (worst)",
+    "worst_ap_to_row_p99_ms": "To a row, p99 (worst)"
+}
+_UNIT = re.compile(r"_(ns|us|ms|s|bytes|kbps|dbm|pkts)(?=_|\Z)")
+_ABBREVIATIONS = {"rtt": "RTT", "ack": "ACK", "acks": "ACKs", "psi": "PSI", "p50": "median", "avg": "mean"}
+
+
+def header(column: str) -> str:
+    """`delay_max_ms` is "Delay max"; what that does not make readable stands in HEADERS."""
+    if column in HEADERS:
+        return HEADERS[column]
+    words = [_ABBREVIATIONS.get(word, word) for word in _UNIT.sub("", column).split("_")]
+    return " ".join((words[0][:1].upper() + words[0][1:], *words[1:]))
+
+
+def _to(board: str, **variables: str) -> str:
+    chosen = "".join(f"&var-{name}={value}" for name, value in variables.items())
+    return f"/d/{board}?${{__url_time_range}}{chosen}"
+
+
+def _ap(column: str) -> list[tuple[str, str]]:
+    value = f"${{__data.fields.{column}}}"
+    return [("Where is it congested?", _to("oal-congested", ap=value, detail=value)),
+            ("Is its data arriving?", _to("oal-arriving", ap=value)),
+            ("Is its model right?", _to("oal-model", ap=value)),
+            ("Does control help it?", _to("oal-control", ap=value))]
+
+
+def _of_ap(have: tuple[str, ...]) -> dict[str, str]:
+    """The access point of a row that names a station or a flow: its own column, or the one in detail."""
+    value = "${__data.fields.ap_id}" if "ap_id" in have else "${detail}"
+    return {"ap": value, "detail": value}
+
+
+def links(column: str, have: tuple[str, ...]) -> list[tuple[str, str]]:
+    """(title, URL) of what a cell of the column names; `have` are the columns of the row."""
+    cell = f"${{__data.fields.{column}}}"
+    match column:
+        case "ap_id" | "access_point" | "written_as":
+            return _ap(column)
+        case "site":
+            return [("Where is this site congested?", _to("oal-congested", site=cell)),
+                    ("Does control help this site?", _to("oal-control", site=cell))]
+        case "station":
+            return [("This station: queue, airtime, flows", _to("oal-congested", **_of_ap(have), station=cell))]
+        case "flow":
+            return [("This flow over time", _to("oal-congested", **_of_ap(have), flow=cell))]
+        case "policy":
+            return [("What this policy does", _to("oal-control", policy=cell))]
+        case "version" if "made_by" in have:
+            return [("Is this model right?", _to("oal-model", model="${__data.fields.made_by} " + cell))]
+    return []
