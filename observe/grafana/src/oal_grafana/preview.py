@@ -182,6 +182,7 @@ def draw_timeseries(panel: Panel, answer: Answer, who: Asker) -> None:
 def draw_figure(panel: Panel, answer: Answer, who: Asker) -> None:
     x0, y0, w, h = panel.box(10, 1.1, 10, 0.3)
     rows = answer.rows[:8] if panel.spec["options"]["reduceOptions"].get("values") else answer.rows[:1]
+    rows = [[None if value in ("nan", "-nan", "inf", "-inf") else value for value in row] for row in rows]
     place = {shape.kind(t): i for i, t in enumerate(answer.types)}
     if not rows or rows[0][place["number"]] is None and len(rows) == 1:
         return panel.note(panel.defaults.get("noValue", "no data"))
