@@ -1,5 +1,5 @@
-"""Trees that access points learned online, as `lessons` left them: a JSON file, by set/scenario/baseline and access point
-("0", "1", ...); null where the trainer shipped none."""
+"""Trees that access points learned online, as `lessons` left them: a JSON file, by set/scenario/baseline and access
+point ("0", "1", ...); null where the trainer shipped none."""
 import functools
 import json
 import pathlib

@@ -1,12 +1,12 @@
 """What the online trainer would have shipped: lab/evaluate/lessons plays a scenario without control at earlier seeds,
-makes items of each access point's capture as the platform does, gives them to the trainer's own code in their order, and
-keeps the last tree that passed its gate (training/online.yaml), an access point each, in models/online.json. The method
-`+oal-online` then acts with these trees.
+makes items of each access point's capture as the platform does, gives them to the trainer's own code in their order,
+and keeps the last tree that passed its gate (training/online.yaml), an access point each, in models/online.json. The
+method `+oal-online` then acts with these trees.
 
 The lab's time is virtual: push service and trainer cannot run beside its guests. So this is what they do at an access
 point of whose past the trainer has SEEDS runs of 12 s, one after the other, and nothing in force that it could compare
-with: a first tree must beat persistence. Left out: Kafka, push and its second of delay, trees that come within a run, and
-items under control, which the trainer leaves out by itself."""
+with: a first tree must beat persistence. Left out: Kafka, push and its second of delay, trees that come within a run,
+and items under control, which the trainer leaves out by itself."""
 import argparse
 import collections
 import dataclasses

@@ -1,9 +1,9 @@
-"""What an access point could foresee better if it knew how its neighbours are: lab/evaluate/peers. Takes the items that
-`lessons` left (three access points on one channel, the same runs), fills the columns that the platform fills
+"""What an access point could foresee better if it knew how its neighbours are: lab/evaluate/peers. Takes the items
+that `lessons` left (three access points on one channel, the same runs), fills the columns that the platform fills
 (`peer_*`) from the other two's own, and fits with and without them on all seeds but one, which judges.
 
-`told` is what push and AP do at their best: figures 5 s old. `at once` is more than any network gives: those of the same
-instant."""
+`told` is what push and AP do at their best: figures 5 s old. `at once` is more than any network gives: those of the
+same instant."""
 import argparse
 import json
 import pathlib
@@ -29,11 +29,11 @@ SLACK_US = 150_000  # an access point decides every 100 ms: an older item is non
 def models() -> dict:
     """The policy's tree (policies/rwnd-fair/experiment.yaml) and a model that no access point could run."""
     return {"tree of 8 leaves": lambda: DecisionTreeClassifier(max_leaf_nodes=8, min_samples_leaf=50, random_state=0),
-            "LightGBM": lambda: LGBMClassifier(n_estimators=150, num_leaves=15, random_state=0, verbose=-1, n_jobs=2)}
+            "LightGBM": lambda: LGBMClassifier(n_estimators=60, num_leaves=15, random_state=0, verbose=-1, n_jobs=2)}
 
 
 def table(found: list[item.Item]) -> dict[str, np.ndarray]:
-    """Columns of the items that count, a row each: `run` (seed), `ap`, `ts`, `now`, `truth`, `values` [row, feature]."""
+    """Columns of the items that count, a row each: run (seed), ap, ts, now, truth, values [row, feature]."""
     found = [one for one in found if one.complete]
     runs = [lessons.named(one.ap_id) for one in found]
     values = np.array([one.features for one in found], float)
@@ -104,8 +104,8 @@ def report(found: dict) -> str:
         for variant, figures in variants.items():
             cells = [f"{np.mean(figures[f]):.3f}" for f in ("right", "onset_ap")]
             for figure in ("right", "onset_ap"):
-                change = spread.mean([a - b for a, b in zip(figures[figure], variants["without"][figure])])
-                cells.append("" if variant == "without" else f"{change.value:+.3f} [{change.low:+.3f}, {change.high:+.3f}]")
+                more = spread.mean([a - b for a, b in zip(figures[figure], variants["without"][figure])])
+                cells.append("" if variant == "without" else f"{more.value:+.3f} [{more.low:+.3f}, {more.high:+.3f}]")
             lines.append(f"| {model} | {variant} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -13,12 +13,13 @@ from .results import Results  # noqa: E402
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
            ("bbr", "fq"): "#e39100"}
 MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "oracle30": "d", "oracle20": ".", "queue": "^",
-           "tree": "v", "always": "s", "alpha2": "P"}
+           "tree": "v", "always": "s", "alpha2": "P", "lean": "X", "oal-online": "p"}
 SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "oracle30": 36, "oracle20": 36, "queue": 40, "tree": 40,
-         "always": 36, "alpha2": 40}
+         "always": 36, "alpha2": 40, "lean": 40, "oal-online": 60}
 LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "oracle30": "oracle, 30 ms",
           "oracle20": "oracle, 20 ms", "queue": "OAL without a model", "tree": "OAL by the tree alone",
-          "always": "OAL always", "alpha2": "OAL without a model, alpha 2"}
+          "always": "OAL always", "alpha2": "OAL without a model, alpha 2",
+          "lean": "OAL without a model, leaning shares", "oal-online": "OAL with trees learned online"}
 
 
 def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None:

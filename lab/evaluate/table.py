@@ -53,16 +53,17 @@ def share(s: float | None) -> str:
 
 
 def ablation(r: Results) -> str:
-    """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model;
-    scenario by scenario, and the mean over scenarios, with the share of the oracle's gain in mean delay. Empty where no
+    """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model,
+    and trees learned online against the committed one; scenario by scenario, and the mean over scenarios, with the share of the oracle's gain in mean delay. Empty where no
     ablation was played.
     """
     rows = [["scenario", "method against"] + [verdict.COMPARED[f][0] for f in PARTS] + ["share of oracle", "without"]]
     for control in CONTROLS:
         for queue in QUEUES:
             base = Method(control, queue, NO_MODEL)
-            others = [Method(control, queue, act) for act in ("oal", *ABLATIONS, ONLINE) if act != NO_MODEL]
-            for which in [m for m in others if m in r.methods and base in r.methods]:
+            committed, online = Method(control, queue, "oal"), Method(control, queue, ONLINE)
+            pairs = [(Method(control, queue, act), base) for act in ("oal", *ABLATIONS) if act != NO_MODEL]
+            for which, base in [pair for pair in (*pairs, (online, committed)) if {*pair} <= {*r.methods}]:
                 label = f"{which.name} against {base.name}"
                 for name in r.scenarios:
                     found = [verdict.change(r, name, which, base, f) for f in PARTS]

@@ -6,7 +6,7 @@ enum {
 	PROPORTION_BITS = 30, /* of the largest proportion, so that no product is over 64 bits */
 	LOG_BITS = 12, /* of the fraction of a logarithm */
 	LOG_ONE = 1 << LOG_BITS,
-	BEND_PERMILLE = 344, /* log2(1 + x) = x + bend·x·(1 - x), within 0.009 for x of 0 to 1; 2^x - 1 likewise less it */
+	BEND_PERMILLE = 344, /* log2(1 + x) = x + bend·x·(1 - x) within 0.009, x of 0 to 1; 2^x - 1 likewise, less it */
 	UNIT_COST_BITS = 10, /* FAIR_UNIT_COST = 2^10 */
 };
 

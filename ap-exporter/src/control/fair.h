@@ -39,7 +39,8 @@ struct fair_flow {
  * its 2^-14th part. */
 void fair_shares(struct fair_flow *flows, unsigned n, unsigned alpha, uint32_t capacity_kbps);
 
-/* cost^(permille/1000), both next to FAIR_UNIT_COST; cost 1…65536, permille at most 1000. Errs by less than 1 % and 1. */
+/* cost^(permille/1000), both next to FAIR_UNIT_COST; cost 1…65536, permille at most 1000. Errs by less than 1 % and 1.
+ */
 uint32_t fair_power(uint32_t cost, uint32_t permille);
 
 #endif

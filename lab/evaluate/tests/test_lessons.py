@@ -1,5 +1,5 @@
-"""Trees that access points learned online: what the trainer's own code ships of items of earlier runs, and which tree an
-access point acts with.
+"""Trees that access points learned online: what the trainer's own code ships of items of earlier runs, and which tree
+an access point acts with.
 """
 import dataclasses
 import importlib.util
@@ -62,7 +62,8 @@ def test_a_tree_is_kept_where_the_trainer_ships_one_and_none_where_nothing_is_fo
 
 def test_an_access_point_acts_with_its_own_tree_or_with_the_committed_one(tmp_path, monkeypatch):
     monkeypatch.setattr(play, "kernel", lambda: "/cache/kernel-1/linux")
-    own = json.loads(bundle.TREE.read_text()) | {"threshold": [1] + json.loads(bundle.TREE.read_text())["threshold"][1:]}
+    own = json.loads(bundle.TREE.read_text())
+    own["threshold"][0] = 1
     file, exporter = tmp_path / "online.json", tmp_path / "exporter"
     exporter.write_text("one")
     file.write_text(json.dumps({"contexts": {"judge/web/cubic-fq": {"trees": {"0": own, "1": None, "2": None}}}}))

@@ -1,4 +1,5 @@
-"""What neighbours' figures add: the columns that are filled, on items whose answer is known, and the committed figures."""
+"""What neighbours' figures add: the columns that are filled, on items whose answer is known, and the committed figures.
+"""
 import json
 import pathlib
 

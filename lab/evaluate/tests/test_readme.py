@@ -7,12 +7,13 @@ import sys
 
 import pytest
 from evaluate import __main__ as command
-from evaluate import results, table, verdict
+from evaluate import learned, results, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KEPT = ROOT / "lab/evaluate/results/ablation"
 BEHIND_A_FIFO = ROOT / "lab/evaluate/results/fifo"
+ONLINE, LEAN = ROOT / "lab/evaluate/results/online", ROOT / "lab/evaluate/results/lean"
 
 
 def section(text: str, heading: str) -> list[list[str]]:
@@ -81,7 +82,26 @@ def test_the_policys_page_bounds_what_a_forecast_is_worth():
         assert f"{scenario} {table.interval(change)}" in page
 
 
-@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO], ids=lambda folder: folder.name)
+def test_the_page_says_what_online_learning_and_leaning_shares_gave():
+    page = " ".join((ROOT / "lab/evaluate/README.md").read_text().split()).replace("−", "-")
+    online, lean = ((folder / "table.md").read_text() for folder in (ONLINE, LEAN))
+    added = next(row for row in section(online, "What each part adds")
+                 if row[:2] == ["web", "cubic-fifo+oal-online against cubic-fifo+oal"])
+    assert (f"a mean delay of {added[3]}, congestion loss of {added[6]} and throughput of {added[2]}: nothing beyond"
+            in page)
+    context = learned.read(learned.KEPT)["contexts"]
+    shipped = {name: sum(n > 0 for n in context[f"judge/{name}"]["shipped"].values())
+               for name in ("web/cubic-fq", "churn/cubic-fq", "web/cubic-fifo", "churn/cubic-fifo")}
+    assert shipped == {"web/cubic-fq": 0, "churn/cubic-fq": 0, "web/cubic-fifo": 3, "churn/cubic-fifo": 1}
+    costs = {row[0]: row for row in section(lean, "Whom it costs")}
+    leaned, equal = costs["cubic-fq+lean"], costs["cubic-fq+queue"]
+    assert (f"{leaned[2]} of {leaned[1]} stations are harmed where it is {equal[2]} without, {leaned[4]} and {equal[4]}"
+            f" beyond chance; Jain's index {leaned[7]} for {equal[7]}; throughput" in page)
+    added = next(row for row in section(lean, "What each part adds") if row[0] == "mean")
+    assert f"throughput {added[2]}. No mend" in page.replace("*", "")
+
+
+@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN], ids=lambda folder: folder.name)
 def test_the_committed_table_is_that_of_the_committed_cells(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["run", "--from", str(folder), "--report", str(tmp_path)])
     assert command.main() in (0, None)
