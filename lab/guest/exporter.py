@@ -24,8 +24,8 @@ def configure(path: str, ap_id: str, site: str, wlan: str, lan: str, sinks: list
 
 
 def own_sections(plan: dict, ap_id: str, host: str) -> list[dict]:
-    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle (one for all,
-    or one for each AP) as if this AP had stored it.
+    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle (one for
+    all, or one for each AP) as if this AP had stored it.
     """
     sections = [{key: host + value[5:] if str(value).startswith("host:") else value for key, value in s.items()}
                 for s in plan["sections"]]

@@ -46,8 +46,11 @@ static uint32_t cost_of(const struct control *c, const struct station_state *k)
 static uint32_t leaning(const struct control *c, const struct station_state *k, uint32_t weight, uint32_t cost)
 {
 	const uint32_t lean = k && k->own_queues ? c->policy.equal_rate_permille : c->policy.equal_rate_fifo_permille;
-	const uint64_t more = (uint64_t)weight * fair_power(cost, c->policy.alpha ? lean : 0) / FAIR_UNIT_COST;
+	uint64_t more;
 
+	if (!lean || !c->policy.alpha)
+		return weight;
+	more = (uint64_t)weight * fair_power(cost, lean) / FAIR_UNIT_COST;
 	return more ? at_most(more, FAIR_MOST_WEIGHT) : 1;
 }
 
