@@ -43,8 +43,8 @@ test: ## every test, real components included; what breaks on purpose: test-outa
 test-outages: ## what breaks on purpose: kills of every service, full disks, lost services restored, shards; minutes
 	@tests/run --outages $(ONLY)
 
-test-cluster: ## the chart on a real Kubernetes API server, nodes are fake: install, upgrade, rollback, uninstall
-	@$(MAKE) --no-print-directory -C helm cluster
+test-cluster: ## the chart on a real Kubernetes API server, nodes are fake; REAL=1: on nodes whose pods run
+	@$(MAKE) --no-print-directory -C helm $(if $(REAL),real-cluster,cluster)
 
 test-compose: ## the whole platform in containers, from nothing to nothing, on an engine of its own; prints its time
 	@$(MAKE) --no-print-directory -C platform/compose test-compose

@@ -9,7 +9,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-from control_plane import ControlPlane  # noqa: E402
+from fake_nodes import FakeNodes  # noqa: E402
 
 INSTALLED: dict[str, float] = {}  # values → seconds of `helm install --wait --wait-for-jobs`
 STARTED = time.monotonic()
@@ -17,7 +17,7 @@ STARTED = time.monotonic()
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory):
-    control_plane = ControlPlane(tmp_path_factory.mktemp("cluster"))
+    control_plane = FakeNodes(tmp_path_factory.mktemp("cluster"))
     try:
         yield control_plane.start()
     finally:

@@ -1,5 +1,4 @@
-"""A real Kubernetes control plane on loopback, with fake nodes: etcd, API server, controllers, scheduler, and kwok,
-which plays the kubelets. Pods are scheduled, become ready and end; nothing runs in them."""
+"""A real Kubernetes control plane: etcd, API server, controllers, scheduler. Nodes: fake_nodes.py, real/."""
 import datetime
 import ipaddress
 import json
@@ -16,22 +15,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
 HERE = Path(__file__).resolve().parent
-# Built-in stages are gone from kwok; these are its own, from its module.
-STAGES = ("node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-          "pod/fast/pod-complete.yaml", "pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml",
-          "volume/fast/pv-bind.yaml", "volume/fast/pv-delete.yaml", "volume/fast/pvc-delete.yaml",
-          "volume/fast/pvc-provision.yaml")
-NODES = 5
 PEM = serialization.Encoding.PEM
-STORAGE_CLASS = {
-    "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-    "metadata": {"name": "kwok-volume", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-    "provisioner": "kwok.x-k8s.io/volume", "volumeBindingMode": "Immediate"
-}
+CLUSTER_IP = "10.96.0.1"  # of the Service `kubernetes`: the first of the range below
 
 
-def tools() -> Path:
-    return Path(subprocess.run([HERE / "tools.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+def tools(*which: str) -> Path:
+    return Path(
+        subprocess.run([HERE / "tools.sh", *which], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
 
 
 def free_ports(count: int) -> list[int]:
@@ -42,24 +32,18 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def node(name: str) -> dict:
-    size = {"cpu": "64", "memory": "512Gi", "pods": "110"}
-    return {
-        "apiVersion": "v1", "kind": "Node", "metadata": {
-            "name": name, "labels": {
-                "kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{name[-1]}",
-                "kubernetes.io/os": "linux"
-            }
-        }, "status": {"allocatable": size, "capacity": size}
-    }
-
-
 class ControlPlane:
-    def __init__(self, folder: Path):
-        self.folder, self.bin = folder, tools()
+    """`address` is where the API server listens; `inside` are the words before every command that put it into a
+    network namespace."""
+
+    #: Whether pods reach the API server by Service `kubernetes`.
+    api_for_pods = False
+
+    def __init__(self, folder: Path, address: str = "127.0.0.1", inside: tuple[str, ...] = ()):
+        self.folder, self.bin, self.address, self.inside = folder, tools(), address, inside
         self.processes: list[tuple[str, subprocess.Popen]] = []
         self.kubeconfig = folder / "kubeconfig"
-        (self.etcd, self.etcd_peer, self.api, self.controllers, self.scheduler, self.kwok) = free_ports(6)
+        self.etcd, self.etcd_peer, self.api, self.controllers, self.scheduler = free_ports(5)
 
     def start(self) -> "ControlPlane":
         self._credentials()
@@ -68,25 +52,27 @@ class ControlPlane:
         self.kubeconfig.write_text(
             json.dumps({
                 "apiVersion": "v1", "kind": "Config", "current-context": "c",
-                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "clusters": [{
-                    "name": "c", "cluster": {
-                        "server": f"https://127.0.0.1:{self.api}", "certificate-authority": str(self.folder / "ca.crt")
-                    }
-                }], "users": [{"name": "u", "user": {"token": token}}]
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": {
+                    "server": f"https://{self.address}:{self.api}",
+                    "certificate-authority": str(self.folder / "ca.crt")
+                }}], "users": [{"name": "u", "user": {"token": token}}]
             }))
         client, peer = f"http://127.0.0.1:{self.etcd}", f"http://127.0.0.1:{self.etcd_peer}"
         # `server` is etcd: a Go program has its package's name.
         self._run("etcd", self.bin / "server", "--name=d", f"--data-dir={self.folder / 'etcd'}",
                   f"--listen-client-urls={client}", f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
                   f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=d={peer}", "--unsafe-no-fsync")
-        self._run("apiserver", self.bin / "kube-apiserver", f"--etcd-servers={client}", "--bind-address=127.0.0.1",
-                  "--advertise-address=127.0.0.1", f"--secure-port={self.api}",
+        self._run("apiserver", self.bin / "kube-apiserver", f"--etcd-servers={client}",
+                  f"--bind-address={self.address}", f"--advertise-address={self.address}", f"--secure-port={self.api}",
                   f"--tls-cert-file={self.folder / 'api.crt'}", f"--tls-private-key-file={self.folder / 'api.key'}",
                   "--service-account-issuer=https://kubernetes.default.svc",
                   f"--service-account-key-file={self.folder / 'accounts.key'}",
                   f"--service-account-signing-key-file={self.folder / 'accounts.key'}",
                   "--service-cluster-ip-range=10.96.0.0/16", f"--token-auth-file={self.folder / 'tokens.csv'}",
-                  "--authorization-mode=RBAC", "--endpoint-reconciler-type=none")
+                  "--authorization-mode=RBAC", "--allow-privileged=true",
+                  "--kubelet-preferred-address-types=InternalIP",
+                  f"--endpoint-reconciler-type={'lease' if self.api_for_pods else 'none'}")
         self.wait("the API server is ready", lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", 120)
         self._run(
             "controllers",
@@ -104,11 +90,6 @@ class ControlPlane:
         self._run("scheduler", self.bin / "kube-scheduler", f"--kubeconfig={self.kubeconfig}",
                   "--bind-address=127.0.0.1", f"--secure-port={self.scheduler}", "--leader-elect=false",
                   f"--cert-dir={self.folder / 'scheduler'}")
-        self._run("kwok", self.bin / "kwok", f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes=true",
-                  "--node-lease-duration-seconds=40", f"--server-address=127.0.0.1:{self.kwok}",
-                  f"--config={self._stages()}")
-        self.apply(STORAGE_CLASS, *(node(f"node-{i}") for i in range(NODES)))
-        self.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
         return self
 
     def stop(self) -> None:
@@ -122,10 +103,13 @@ class ControlPlane:
         self.processes.clear()
 
     def _run(self, name: str, *command) -> None:
+        """In a session of its own: Ctrl-C is ours, and ends it in order."""
         with open(self.folder / f"{name}.log", "wb") as log:
-            self.processes.append((name,
-                                   subprocess.Popen([str(word) for word in command], stdout=log,
-                                                    stderr=subprocess.STDOUT, cwd=self.folder)))
+            process = subprocess.Popen([*self.inside, *(str(word) for word in command)], stdout=log,
+                                       stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=self.folder,
+                                       start_new_session=True)
+        self.processes.append((name, process))
+        (self.folder / f"{name}.pid").write_text(str(process.pid))
 
     def wait(self, what: str, condition, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
@@ -137,15 +121,6 @@ class ControlPlane:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not within {timeout_s} s: {what}")
             time.sleep(0.1)
-
-    def _stages(self) -> Path:
-        module = json.loads(
-            subprocess.run(["go", "mod", "download", "-json", "sigs.k8s.io/kwok"], cwd=HERE.parent / "tools",
-                           check=True, stdout=subprocess.PIPE, text=True).stdout)["Dir"]
-        target = self.folder / "stages.yaml"
-        target.write_text("\n---\n".join((Path(module) / "kustomize" / "stage" / stage).read_text() for stage in STAGES)
-                          + "\n---\n" + (HERE / "load-balancer.yaml").read_text())
-        return target
 
     def _credentials(self) -> None:
         """A CA and the API server's certificate; the key that signs service accounts' tokens."""
@@ -165,10 +140,10 @@ class ControlPlane:
             return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
         ca, api = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+        addresses = sorted({"127.0.0.1", self.address, CLUSTER_IP})
         names = x509.SubjectAlternativeName([
-            x509.DNSName("localhost"),
-            x509.DNSName("kubernetes.default.svc"),
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+            *map(x509.DNSName, ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")),
+            *(x509.IPAddress(ipaddress.ip_address(address)) for address in addresses)
         ])
         (self.folder / "ca.crt").write_bytes(
             certificate("test CA", ca, "test CA", ca, x509.BasicConstraints(ca=True, path_length=0)))
@@ -177,10 +152,13 @@ class ControlPlane:
         (self.folder / "api.key").write_bytes(private(api))
         (self.folder / "accounts.key").write_bytes(private(rsa.generate_private_key(65537, 2048)))
 
+    @property
+    def kubectl_command(self) -> tuple[str, ...]:
+        return (str(self.bin / "kubectl"), f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.folder / 'cache'}")
+
     def kubectl(self, *arguments: str, check: bool = True, text: str | None = None) -> str:
-        done = subprocess.run([
-            self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.folder / 'cache'}", *arguments
-        ], input=text, capture_output=True, text=True)
+        done = subprocess.run([*self.inside, *self.kubectl_command, *arguments], input=text, capture_output=True,
+                              text=True)
         if check and done.returncode != 0:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
@@ -194,8 +172,8 @@ class ControlPlane:
     def helm(self, *arguments: str) -> subprocess.CompletedProcess:
         """stdout and stderr are text; the exit status is the caller's to judge."""
         environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
-        done = subprocess.run([self.bin / "helm", f"--kubeconfig={self.kubeconfig}", *arguments], capture_output=True,
-                              text=True, env=environment)
+        done = subprocess.run([*self.inside, self.bin / "helm", f"--kubeconfig={self.kubeconfig}", *arguments],
+                              capture_output=True, text=True, env=environment)
         # Helm speaks of every symbolic link that it follows.
         done.stderr = "\n".join(line for line in done.stderr.splitlines() if "found symbolic link" not in line)
         return done

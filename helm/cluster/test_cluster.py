@@ -188,6 +188,52 @@ def test_several_clickhouse_servers_are_installed_and_no_upgrade_leaves_rows_unr
             if "sh.helm.release" not in name} == {name for name in before if "sh.helm.release" not in name}
 
 
+def test_flinks_plan_is_forgotten_with_the_rights_of_its_account_or_nothing_starts(cluster, namespace, tmp_path):
+    """The JobManager's own program before each start; what it leaves of the ConfigMap is where the checkpoints are."""
+    rendered = cluster.helm("template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "--show-only",
+                            "templates/flink.yaml")
+    assert rendered.returncode == 0, rendered.stderr
+    objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
+    cluster.apply(*(o for o in objects if o["kind"] in ("ServiceAccount", "Role", "RoleBinding")))
+    (tmp_path / "plan.sh").write_text(next(o for o in objects if o["kind"] == "ConfigMap")["data"]["plan.sh"])
+    (tmp_path / "token").write_text(cluster.kubectl("-n", namespace, "create", "token", "oal-flink"))
+    (tmp_path / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
+    job = hashlib.md5(b"oal.stream.Main").hexdigest()
+
+    def run(port=cluster.api):
+        return subprocess.run(
+            ["bash", str(tmp_path / "plan.sh")], capture_output=True, text=True, env=os.environ | {
+                "OAL_ACCOUNT": str(tmp_path), "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+                "KUBERNETES_SERVICE_PORT": str(port)})
+
+    def config_map(name: str, data: dict) -> dict:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace},
+                "data": data}
+
+    first = run()
+    assert first.returncode == 0, first.stderr  # a first start: there is nothing to forget
+    cluster.apply(config_map("oal-flink-cluster-config-map",
+                             {f"executionPlan-{job}": "old", f"jobGraph-{job}": "older", "leader": "kept"}))
+    done = run()
+    assert done.returncode == 0, done.stderr
+    after = cluster.kubectl("-n", namespace, "get", "configmap", "oal-flink-cluster-config-map", "-o", "json")
+    assert json.loads(after)["data"] == {"leader": "kept"}
+
+    cluster.apply(config_map(f"oal-flink-{job}-config-map", {"counter": "1"}))  # before the first checkpoint
+    assert run().returncode == 0
+    # A checkpoint that is spoken of and not there: the volume is another one.
+    spoken = b"\xac\xed\0\5t\0.file:/var/lib/oal/flink/ha/completedCheckpoint0123456789ab"
+    cluster.apply(config_map(f"oal-flink-{job}-config-map",
+                             {"checkpointID-0000000000000000007": base64.b64encode(spoken).decode()}))
+    done = run()
+    assert done.returncode != 0 and (
+        f"kubectl -n {namespace} delete configmap -l app=oal-flink,configmap-type=high-availability" in done.stderr)
+    assert run(port=1).returncode != 0  # no API server: closed
+    cluster.kubectl("-n", namespace, "delete", "rolebinding", "oal-flink")
+    done = run()
+    assert done.returncode != 0 and "cannot be read (status 403)" in done.stderr
+
+
 def test_wrong_values_change_nothing_and_say_which_key(cluster, namespace):
     done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "kafka.replicas=2")
     assert done.returncode != 0 and "/kafka/replicas" in done.stderr

@@ -1,0 +1,72 @@
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import figures  # noqa: E402
+import images  # noqa: E402
+from access_point import AccessPoint  # noqa: E402
+from figures import measured  # noqa: E402
+from installation import SMALL, Installation, write_values  # noqa: E402
+from real_cluster import RealCluster  # noqa: E402
+
+STARTED = time.monotonic()
+
+
+@pytest.fixture(scope="session")
+def nodes() -> int:
+    return 1
+
+
+@pytest.fixture(scope="session")
+def cluster(nodes):
+    cluster = RealCluster(nodes)
+    try:
+        cluster.start()
+        for what, seconds in cluster.times.items():
+            measured(what, seconds)
+        yield cluster
+    finally:
+        cluster.stop()
+        images.release_engine()
+
+
+@pytest.fixture(scope="session")
+def oal(cluster):
+    """The chart, installed as docs/install-cluster.md says, with examples/small.yaml and stand-ins."""
+    oal = Installation(cluster, values=(SMALL, write_values(cluster.folder / "standins.json")))
+    oal.create()
+    begin = time.monotonic()
+    oal.helm("install")
+    measured("helm install --wait, pods running", time.monotonic() - begin)
+    return oal
+
+
+@pytest.fixture(scope="session")
+def access_points(oal):
+    """Two, outside; their rows arrive."""
+    begin = time.monotonic()
+    made = []
+    for number, capture in ((1, "congested"), (2, "varying")):
+        ap = AccessPoint(oal, f"ap-000{number}", capture=capture)
+        ap.enrol()
+        measured("enrolment from outside", time.monotonic() - begin)
+        ap.start()
+        made.append(ap)
+        begin = time.monotonic()
+    oal.until("rows of both access points", lambda: oal.fresh(2))
+    measured("rows of two access points after their start", time.monotonic() - begin)
+    return made
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for name, (value, unit) in figures.MEASURED.items():
+        terminalreporter.write_line(f"  {name}: {value} {unit}")
+    terminalreporter.write_line(f"on the real cluster: {time.monotonic() - STARTED:.0f} s in all")
+    if figures.MEASURED:
+        drills = any("drills" in argument for argument in config.args)
+        figures.write("make -C helm real-cluster-drills" if drills else "make test-cluster REAL=1")
