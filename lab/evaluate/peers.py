@@ -18,7 +18,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from . import learned, lessons, play, spread
 
-KEPT = play.HERE / "results/peers.json"
 AGES_US = {"told": 5_000_000, "at once": 0}
 #: column that the platform fills: the others' own, and how several become one
 FROM = {"peer_airtime_permille": ("tx_airtime_us", np.sum), "peer_busy_permille": ("channel_busy_ms", np.max),
@@ -113,7 +112,7 @@ def report(found: dict) -> str:
 def main() -> int:
     p = argparse.ArgumentParser(prog="lab/evaluate/peers", description=__doc__)
     p.add_argument("--from", dest="kept", type=pathlib.Path, metavar="FILE", help="fit nothing: the table of a file")
-    p.add_argument("--out", type=pathlib.Path, help="write the figures there (results/peers.json holds ours)")
+    p.add_argument("--out", type=pathlib.Path, help="write the figures there")
     args = p.parse_args()
     if args.kept:
         print(report(json.loads(args.kept.read_text())))

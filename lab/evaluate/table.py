@@ -53,9 +53,9 @@ def share(s: float | None) -> str:
 
 
 def ablation(r: Results) -> str:
-    """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model, and
-    trees learned online against the committed one; scenario by scenario, and the mean over scenarios, with the share of
-    the oracle's gain in mean delay. Empty where no ablation was played.
+    """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model,
+    and trees learned online against the committed one; scenario by scenario, and the mean over scenarios, with the
+    share of the oracle's gain in mean delay. Empty where no ablation was played.
     """
     rows = [["scenario", "method against"] + [verdict.COMPARED[f][0] for f in PARTS] + ["share of oracle", "without"]]
     for control in CONTROLS:

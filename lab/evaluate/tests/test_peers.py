@@ -1,14 +1,8 @@
-"""What neighbours' figures add: the columns that are filled, on items whose answer is known, and the committed figures.
-"""
-import json
-import pathlib
-
+"""What neighbours' figures add: the columns that are filled, on items whose answer is known."""
 import numpy as np
-import pytest
 from evaluate import peers
 from oal_registry import programs
 
-README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
 FEATURES = programs.by_name()["congestion"].features
 AIRTIME, BACKLOG = (FEATURES.index(name) for name in ("tx_airtime_us", "backlog_bytes"))
 PEER_AIRTIME, PEER_BACKLOG = (FEATURES.index(name) for name in ("peer_airtime_permille", "peer_backlog_bytes"))
@@ -50,9 +44,3 @@ def test_what_only_a_neighbour_knows_is_worth_something_and_noise_is_not(monkeyp
     with_them = [peers.judge(tree, known, rows, run) for run in (1, 2, 3)]
     assert min(right for right, _ in with_them) > 0.95 > max(right for right, _ in without) + 0.05
     assert min(ap for _, ap in with_them) > max(ap for _, ap in without) + 0.2
-
-
-@pytest.mark.skipif(not peers.KEPT.exists(), reason="no figures are committed")
-def test_the_text_has_the_committed_figures():
-    for line in peers.report(json.loads(peers.KEPT.read_text())).splitlines():
-        assert line in README.read_text()
