@@ -16,7 +16,7 @@ from oal_schema import item
 from sklearn.metrics import average_precision_score
 from sklearn.tree import DecisionTreeClassifier
 
-from . import learned, lessons, play, spread
+from . import learned, lessons, spread
 
 AGES_US = {"told": 5_000_000, "at once": 0}
 #: column that the platform fills: the others' own, and how several become one
