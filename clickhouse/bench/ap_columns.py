@@ -192,6 +192,13 @@ HEALTH = {
     "clock_error_us": "toUInt32(200 + h % 90)",
     "clock_state": "1",
 }
+#: e 0: bytes sent to stations, renewed at each tick; e 1: the channel's busy time, ten times a second
+COUNTER_REFRESH = {
+    "device": CHANNEL["device"],
+    "of_table": "toUInt8(2 * e)",
+    "of_field": "toUInt8(8)",
+    "period_us": "toUInt32(if(e = 0, 4000, 100000))",
+}
 NEIGHBOUR_AP = {
     "neighbour": "bitShiftRight(cityHash64(1 + (a + e) % 5, 'neighbour'), 1)",
     "frequency_mhz": CHANNEL["frequency_mhz"],

@@ -29,6 +29,7 @@ from ap_columns import (  # noqa: E402
     BOOT_ID,
     CHANNEL,
     CONGESTED,
+    COUNTER_REFRESH,
     DROP_EVENT,
     FLOW_STATE,
     FLOWS,
@@ -165,6 +166,7 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
         "flow": raw(FLOW_STATE, f"(SELECT *, e AS f FROM {positions('flow', FLOWS, 1)})"),
         "drop_event": raw(DROP_EVENT, positions("drop_event", 1, 1)),
         "health": raw(HEALTH, f"(SELECT * FROM {positions('health', 1, 1)} WHERE m % 4 = 0)"),
+        "counter_refresh": raw(COUNTER_REFRESH, positions("counter_refresh", 2, 1)),
         "control": raw(CONTROL, f"(SELECT * FROM {positions('control', 1, 1)} WHERE m % 4 = 0 AND NOT {REGISTRY})"),
         "action": raw(
             ACTION,
