@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Written by `make gen`.
 GENERATED = re.compile(r"^schema/generated/|^schema/proto/oal/bundle\.proto$"
                        r"|^observe/grafana/(dashboards|provisioning)/"
-                       r"|^helm/oal/values\.schema\.json$|^ap-exporter/README\.md$")
+                       r"|^helm/oal/(values\.schema\.json|README\.md)$|^ap-exporter/README\.md$")
 
 
 def after(path: Path, text: str, line: str) -> None:
