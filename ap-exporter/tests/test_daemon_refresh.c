@@ -50,6 +50,27 @@ static uint32_t told(unsigned column)
 	return us;
 }
 
+/* A survey of noise alone, which changes each `period` ticks: times asked in `ticks`. */
+static unsigned noise_alone(unsigned period, unsigned ticks)
+{
+	struct refresh of = { .table = &refresh_channel, .device = 3 };
+	struct refresh_seen noise_seen = { 0 };
+	struct oal_channel_row channel = { 0 };
+	unsigned asked = 0;
+
+	for (unsigned now = 1, due = 0; now <= ticks; now++) {
+		const struct oal_channel_row before = channel;
+
+		if (now < due)
+			continue;
+		asked++;
+		channel.noise_dbm = now / period % 2 ? -80 : -95;
+		refresh_look(&of, &noise_seen, &before, &channel, now, true);
+		due = now + refresh_interval(&of, 25, now);
+	}
+	return asked;
+}
+
 /* A survey that the driver renews each `period` ticks, asked for as refresh_interval() says: times asked in `ticks`. */
 static unsigned survey(struct refresh *of, unsigned period, unsigned ticks)
 {
@@ -131,5 +152,8 @@ int main(void)
 	survey(&channel, 25, 40000);
 	CHECK_EQ(survey(&channel, 25, 10000), 400);
 	CHECK_EQ(refresh_ticks(&channel, 0), 25);
+
+	test("noise that changes seldom does not make the survey rare where the time on the channel is not told");
+	CHECK_EQ(noise_alone(125, 10000), 400);
 	return done();
 }

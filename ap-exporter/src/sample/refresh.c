@@ -66,15 +66,9 @@ uint32_t refresh_ticks(const struct refresh *r, unsigned i)
 
 uint32_t refresh_interval(const struct refresh *r, uint32_t interval, uint64_t tick)
 {
-	uint32_t fastest = 0;
+	const uint32_t period = refresh_ticks(r, REFRESH_CLOCK);
 
-	for (unsigned i = 0; i < r->table->n; i++) {
-		const uint32_t ticks = refresh_ticks(r, i);
-
-		if (ticks && (!fastest || ticks < fastest))
-			fastest = ticks;
-	}
-	return fastest > interval && tick / fastest % REFRESH_TRY ? fastest : interval;
+	return period > interval && tick / period % REFRESH_TRY ? period : interval;
 }
 
 static bool is_news(uint32_t told, uint32_t us)

@@ -13,6 +13,7 @@
 
 enum {
 	REFRESH_MOST = 9, /* counters of a table */
+	REFRESH_CLOCK = 0, /* of refresh_channel: the time on the channel, which never stands still by itself */
 	REFRESH_GAPS = 16, /* between changes, before a period is known, and again before it is another one */
 	REFRESH_BUSY = 4, /* something has to go on in a quarter of the answers between two changes */
 	REFRESH_TRY = 16, /* every so often it is asked for as configured: has it become faster? */
@@ -49,8 +50,10 @@ void refresh_look(struct refresh *, struct refresh_seen *, const void *before, c
 		  bool busy);
 /* Period of the i-th counter in ticks; 0: not known. */
 uint32_t refresh_ticks(const struct refresh *, unsigned i);
-/* Ticks until the next request whose counters are all these, which is due each `interval` ticks: as long as the fastest
- * of them takes to change, but now and then as configured. */
+/* Ticks until the next request of a survey, which is due each `interval` ticks: as long as the driver takes to renew
+ * the time on the channel, but now and then as configured. Where that is not known it is `interval`: noise that stays
+ * the same for a second, or a channel on which nobody sends, must not make requests rare, for then their changes are
+ * missed. */
 uint32_t refresh_interval(const struct refresh *, uint32_t interval, uint64_t tick);
 /* Takes a row of the table counter_refresh. */
 typedef void (*refresh_row)(void *to, const struct oal_counter_refresh_row *);
