@@ -83,7 +83,7 @@ int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, v
 {
 	const struct nlmsghdr h = { 0 };
 	uint8_t info[64], msg[128] = { 0 };
-	uint64_t busy = 5 + (renewed ? now.number / renewed * 50 : 0); /* less than what may pass between two looks */
+	uint64_t active = 5 + (renewed ? now.number / renewed * 50 : 0); /* less than what may pass between two looks */
 	uint32_t n;
 
 	*result = (struct netlink_result){ .interrupted = interrupted };
@@ -93,7 +93,7 @@ int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, v
 			return survey_error;
 		n = put(info, NL80211_SURVEY_INFO_FREQUENCY, &frequency, 4);
 		n += put(info + n, NL80211_SURVEY_INFO_IN_USE, "", 0);
-		n += put(info + n, NL80211_SURVEY_INFO_TIME_BUSY, &busy, 8);
+		n += put(info + n, NL80211_SURVEY_INFO_TIME, &active, 8);
 		n = put(msg + GENL_HDRLEN, NL80211_ATTR_SURVEY_INFO, info, (uint16_t)n);
 		cb(ctx, &h, msg, GENL_HDRLEN + n);
 		return 0;
@@ -330,7 +330,7 @@ int main(void)
 	collect_nl80211.second(self);
 	CHECK_EQ(rows[OAL_COUNTER_REFRESH], 1);
 	CHECK_EQ(period.of_table, oal_tables[OAL_CHANNEL].id);
-	CHECK_EQ(period.of_field, oal_tables[OAL_CHANNEL].columns[OAL_CHANNEL_BUSY_MS].field);
+	CHECK_EQ(period.of_field, oal_tables[OAL_CHANNEL].columns[OAL_CHANNEL_ACTIVE_MS].field);
 	CHECK_EQ(period.period_us, 1000000);
 	ticks(20 * 250);
 	CHECK(surveys >= 20 && surveys < 2 * 20);
