@@ -387,7 +387,7 @@ def t_qdisc_counters():
     with Wire() as wire, Folder() as folder:
         sh("tc qdisc add dev lan0 root handle 1: tbf rate 20mbit burst 10k limit 60000", wire.ap)
         with Daemon(folder, PACKET, wire.ap) as daemon:
-            wire.transfer("10.99.0.2", 400_000)
+            wire.transfer("10.99.0.2", 1_600_000)  # 640 ms of 20 Mbit/s: also a busy machine looks at a full queue
             until(lambda: daemon.status()["table_rows"]["queue"] > 5, "queue rows")
             shown = json.loads(sh("tc -s -j qdisc show dev lan0", wire.ap))[0]
             daemon.settle()
