@@ -3,8 +3,6 @@
 #include "control/control.h"
 #include "control/law.h"
 
-#include <string.h>
-
 enum {
 	MSS = 1448,
 	STEP_US = 20000,
@@ -216,77 +214,6 @@ static void names(void)
 	control_free(s.control);
 }
 
-enum { QUICK, SLOW, N_STATIONS };
-
-/* Two stations with the same use of the air, of which one gets four times as much for it; each has a flow. The quotient
- * of their shares, in permille. */
-static unsigned leaning(const char *name, unsigned permille, unsigned alpha, bool own_queues)
-{
-	const int64_t none[LAW_VALUES] = {0};
-	struct scene s = scene_new(none);
-	struct control_station stations[N_STATIONS];
-	uint32_t share[N_STATIONS] = {0};
-	unsigned i, k;
-
-	control_law(s.control, &law_fair_window, none, 0);
-	s.policy.act_class = 3;
-	s.policy.alpha = alpha;
-	s.policy.equal_rate_permille = s.policy.equal_rate_fifo_permille = 0;
-	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
-		if (!strcmp(oal_policy_fields[i].name, name))
-			oal_policy_set(&s.policy, (enum oal_policy_field)i, permille);
-	control_policy(s.control, &s.policy);
-	memset(stations, 0, sizeof stations);
-	for (k = 0; k < N_STATIONS; k++) {
-		stations[k].mac = k + 1;
-		stations[k].place = (uint16_t)k;
-		stations[k].own_queues = own_queues;
-		s.flows[k].station = (uint16_t)k;
-		s.flows[k].rtt_down_us = s.flows[k].rtt_up_us = 10000;
-	}
-	for (i = 0; i < 500; i++) {
-		struct control_input in = {.flows = s.flows, .n_flows = N_STATIONS, .class = 3, .stations = stations,
-					   .n_stations = N_STATIONS};
-		const struct control_action *actions;
-		unsigned n;
-
-		in.t_us = in.predicted_us = s.t_us += STEP_US;
-		for (k = 0; k < N_STATIONS; k++) {
-			s.flows[k].delivered_bytes += k == SLOW ? RATE_BYTES / 4 : RATE_BYTES;
-			s.flows[k].unacked_bytes = 100000; /* it fills whatever it may: a window binds */
-			stations[k].airtime_us += STEP_US * 4 / 10;
-			stations[k].backlog_bytes = own_queues ? 20000 : 0;
-		}
-		in.backlog_bytes = own_queues ? 0 : 40000;
-		n = control_step(s.control, &in, &actions);
-		for (k = 0; k < n; k++)
-			if (actions[k].window_bytes)
-				share[actions[k].place] = actions[k].share_kbps;
-	}
-	control_free(s.control);
-	CHECK(share[SLOW]);
-	return share[SLOW] ? (unsigned)((uint64_t)share[QUICK] * 1000 / share[SLOW]) : 0;
-}
-
-static void near(unsigned value, unsigned wanted)
-{
-	CHECK(value >= wanted - wanted / 25 && value <= wanted + wanted / 25);
-}
-
-static void shares_lean(void)
-{
-	test("fair_window: equal air at 0, equal rates at 1000, the geometric mean of both half way");
-	near(leaning("equal_rate_permille", 0, 1, true), 4000);
-	near(leaning("equal_rate_permille", 500, 1, true), 2000);
-	near(leaning("equal_rate_permille", 1000, 1, true), 1000);
-	test("fair_window: stations that share a queue have a number of their own");
-	near(leaning("equal_rate_permille", 1000, 1, false), 4000);
-	near(leaning("equal_rate_fifo_permille", 500, 1, false), 2000);
-	near(leaning("equal_rate_fifo_permille", 500, 1, true), 4000);
-	test("fair_window: max-min rates are equal whatever the lean");
-	near(leaning("equal_rate_permille", 500, 0, true), 1000);
-}
-
 int main(void)
 {
 	one_value_a_class();
@@ -295,6 +222,5 @@ int main(void)
 	frame_protects();
 	guarded();
 	names();
-	shares_lean();
 	return done();
 }

@@ -111,7 +111,7 @@ def main() -> int:
     if args.kept:
         return again(args.kept, args.report)
     try:
-        chosen = [methods.method(name) for name in args.method] if args.method else methods.ALL
+        chosen = [methods.to_play(name) for name in args.method] if args.method else methods.ALL
         which = args.scenario or scenarios.names(args.set)
         for name in which:
             scenarios.plan(scenarios.load(args.set, name), name, chosen[0], 1)

@@ -92,7 +92,7 @@ def main() -> int:
     kept = learned.read(args.output)
     for scenario in args.scenario or scenarios.names(args.set):
         for name in args.method or ("cubic-fq", "cubic-fifo"):
-            method = methods.method(name)
+            method = methods.to_play(name)
             with tempfile.TemporaryDirectory(prefix="lessons-", dir=play.BUILD) as work:
                 folder = pathlib.Path(work)
                 todo = [(args.set, scenario, method, seed, exporter, folder) for seed in SEEDS]

@@ -17,13 +17,15 @@ def _said(policy: str) -> dict:
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
 #: The policy with a part left out, by name: numbers that replace the policy file's.
 ABLATIONS: dict[str, dict[str, int]] = _said("rwnd-fair")["ablations"]
+#: Ablations by numbers that the policy no longer has: read from kept results, never played.
+PAST: tuple[str, ...] = tuple(_said("rwnd-fair").get("past", ()))
 #: The one without a model, which the others are compared with.
 NO_MODEL = "queue"
 #: The oracle with a target of its own, by name: µs.
 ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
 #: The policy with trees that each access point learned online, on its own items of earlier time (lessons.py).
 ONLINE = _said("rwnd-fair")["online"]
-ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS, ONLINE)
+ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS, *PAST, ONLINE)
 
 
 class MethodError(Exception):
@@ -44,7 +46,11 @@ class Method:
 
     @property
     def policy(self) -> dict[str, int] | None:
-        """Numbers that the method has instead of the policy file's; None where no policy acts."""
+        """Numbers that the method has instead of the policy file's; None where no policy acts. MethodError for one of
+        PAST: nobody has its numbers.
+        """
+        if self.act in PAST:
+            raise MethodError(f"{self.name} is no longer played: the policy has not its numbers any more")
         return {} if self.act in ("oal", ONLINE) else ABLATIONS.get(self.act)
 
     @property
@@ -68,5 +74,13 @@ def method(name: str) -> Method:
     return Method(control, queue, act)
 
 
+def to_play(name: str) -> Method:
+    """A method that can be played. MethodError for any other, with the reason."""
+    found = method(name)
+    _ = found.policy
+    return found
+
+
 #: Played where none is named: those that need no lessons.
-ALL = [Method(control, queue, act) for act in ACTS if act != ONLINE for queue in QUEUES for control in CONTROLS]
+ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, ONLINE) for queue in QUEUES
+       for control in CONTROLS]

@@ -1,6 +1,6 @@
 """The evaluation's tables, as Markdown."""
 from . import spread, verdict
-from .methods import ABLATIONS, CONTROLS, NO_MODEL, ONLINE, QUEUES, Method
+from .methods import ABLATIONS, CONTROLS, NO_MODEL, ONLINE, PAST, QUEUES, Method
 from .results import FAIR_FIGURES, FAIR_OF, Results
 
 FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
@@ -35,7 +35,7 @@ def beside_paper(r: Results) -> str:
     rows = [["against its baseline"] + [verdict.COMPARED[f][0] for f in verdict.COMPARED]]
     for control in CONTROLS:
         for queue in QUEUES:
-            for act in (*ABLATIONS, "oal", "oracle", "clamp"):
+            for act in (*ABLATIONS, *PAST, "oal", "oracle", "clamp"):
                 which = Method(control, queue, act)
                 found = [verdict.overall(r, which, which.baseline, f) for f in verdict.COMPARED]
                 if any(found):
@@ -62,7 +62,7 @@ def ablation(r: Results) -> str:
         for queue in QUEUES:
             base = Method(control, queue, NO_MODEL)
             committed, online = Method(control, queue, "oal"), Method(control, queue, ONLINE)
-            pairs = [(Method(control, queue, act), base) for act in ("oal", *ABLATIONS) if act != NO_MODEL]
+            pairs = [(Method(control, queue, act), base) for act in ("oal", *ABLATIONS, *PAST) if act != NO_MODEL]
             for which, base in [pair for pair in (*pairs, (online, committed)) if {*pair} <= {*r.methods}]:
                 label = f"{which.name} against {base.name}"
                 for name in r.scenarios:

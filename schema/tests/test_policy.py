@@ -1,15 +1,17 @@
 """Policies: the list, its checks, and files of policies/in-force."""
 
 import json
+import re
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oal_schema import golden_bundles as golden
+from oal_schema import golden_policies, policy_file, policy_list
 from oal_schema import policy as policies
-from oal_schema import policy_file, policy_list
 from oal_schema.bundle import decode, encode
+from oal_schema.bundle_wire import SIGNED, parse
 from oal_schema.model import ROOT
 from oal_schema.nodes import BundleError
 from oal_schema.policy import ENFORCE, OFF, PREDICT_ONLY, SHADOW, Policy
@@ -56,6 +58,16 @@ def test_a_new_number_becomes_the_next_field_of_the_message_and_the_others_keep_
     assert declared.replace("  uint32 patience_us = 30;\n", "") == PROTO
     fields = {f["name"]: f["field"] for f in policy_list.read(longer, [*MESSAGE, ("patience_us", 30)])["fields"]}
     assert fields == {f["name"]: f["field"] for f in FIELDS} | {"patience_us": 30}
+
+
+def test_a_number_that_was_taken_out_is_never_given_again():
+    kept = re.search(r"^  reserved (.+);\n  reserved (.+);$", PROTO, re.M)
+    assert [int(n) for n in kept[1].split(",")] == list(golden_policies.TAKEN_OUT)
+    names = [name.strip(' "') for name in kept[2].split(",")]
+    assert len(names) == len(golden_policies.TAKEN_OUT) and not set(names) & {f["name"] for f in FIELDS}
+    signed = {name: data for name, data, _ in golden.cases()}
+    payloads = [parse(SIGNED, signed[f"ok_policy_{name}"])["payload"] for name in ("most", "taken_out")]
+    assert payloads[0] != payloads[1] and decode(payloads[0]).policy == decode(payloads[1]).policy
 
 
 def test_the_json_schema_has_every_number_with_its_bounds():

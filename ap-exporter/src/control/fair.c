@@ -2,37 +2,7 @@
 
 #include <stdbool.h>
 
-enum {
-	PROPORTION_BITS = 30, /* of the largest proportion, so that no product is over 64 bits */
-	LOG_BITS = 12, /* of the fraction of a logarithm */
-	LOG_ONE = 1 << LOG_BITS,
-	BEND_PERMILLE = 344, /* log2(1 + x) = x + bend·x·(1 - x) within 0.009, x of 0 to 1; 2^x - 1 likewise, less it */
-	UNIT_COST_BITS = 10, /* FAIR_UNIT_COST = 2^10 */
-};
-
-/* What a straight line between powers of two misses, for a fraction of LOG_ONE. */
-static int32_t bend(int32_t x)
-{
-	return (int32_t)((int64_t)x * (LOG_ONE - x) / LOG_ONE * BEND_PERMILLE / 1000);
-}
-
-/* log2(v) in parts of LOG_ONE, v > 0. */
-static int32_t logarithm(uint32_t v)
-{
-	int32_t whole = 31 - __builtin_clz(v), x;
-
-	x = (int32_t)(((uint64_t)v << LOG_BITS >> whole) - LOG_ONE);
-	return whole * LOG_ONE + x + bend(x);
-}
-
-uint32_t fair_power(uint32_t cost, uint32_t permille)
-{
-	const int64_t log = ((int64_t)logarithm(cost) - UNIT_COST_BITS * LOG_ONE) * permille / 1000 +
-			    UNIT_COST_BITS * LOG_ONE;
-	const int32_t whole = (int32_t)(log >> LOG_BITS), x = (int32_t)(log & (LOG_ONE - 1));
-
-	return (uint32_t)(((uint64_t)(LOG_ONE + x - bend(x)) << whole) >> LOG_BITS);
-}
+enum { PROPORTION_BITS = 30 }; /* of the largest proportion, so that no product is over 64 bits */
 
 static uint32_t square_root(uint64_t v)
 {

@@ -9,7 +9,6 @@ enum {
 	FAIR_MAX = 1024, /* flows */
 	FAIR_UNIT_COST = 1024, /* the airtime of an ordinary byte */
 	FAIR_UNIT_WEIGHT = 1000, /* permille: an ordinary flow */
-	FAIR_MOST_WEIGHT = 100000, /* so that proportions stay within 64 bits */
 	FAIR_MOST_KBPS = (1 << 24) - 1, /* 16.8 Gbit/s: times costs and proportions it stays within 64 bits */
 };
 
@@ -38,9 +37,5 @@ struct fair_flow {
  * `capacity_kbps`, at most FAIR_MOST_KBPS, is in kbit/s of cost FAIR_UNIT_COST. A share errs by less than 1 kbit/s plus
  * its 2^-14th part. */
 void fair_shares(struct fair_flow *flows, unsigned n, unsigned alpha, uint32_t capacity_kbps);
-
-/* cost^(permille/1000), both next to FAIR_UNIT_COST; cost 1…65536, permille at most 1000. Errs by less than 1 % and 1.
- */
-uint32_t fair_power(uint32_t cost, uint32_t permille);
 
 #endif

@@ -41,19 +41,6 @@ static uint32_t cost_of(const struct control *c, const struct station_state *k)
 						 : at_most(cost, FAIR_UNIT_COST * MOST_COST);
 }
 
-/* A flow of a station whose bytes cost more weighs more by cost^(lean/1000): its share by alpha 1 is then weight /
- * cost^(1 - lean/1000). 0 is equal air, the whole equal rates. Max-min rates (alpha 0) ask for no cost as it is. */
-static uint32_t leaning(const struct control *c, const struct station_state *k, uint32_t weight, uint32_t cost)
-{
-	const uint32_t lean = k && k->own_queues ? c->policy.equal_rate_permille : c->policy.equal_rate_fifo_permille;
-	uint64_t more;
-
-	if (!lean || !c->policy.alpha)
-		return weight;
-	more = (uint64_t)weight * fair_power(cost, lean) / FAIR_UNIT_COST;
-	return more ? at_most(more, FAIR_MOST_WEIGHT) : 1;
-}
-
 static void share_out(struct control *c, const struct control_input *in, unsigned n)
 {
 	uint64_t used = 0;
@@ -63,10 +50,8 @@ static void share_out(struct control *c, const struct control_input *in, unsigne
 		const struct active *a = &c->active[i];
 		struct fair_flow *f = &c->fair[i];
 
-		const struct station_state *k = station_of(c, in, a->in->station);
-
-		f->cost = cost_of(c, k);
-		f->weight = leaning(c, k, weight_of(&c->policy, a->in->server_port), f->cost);
+		f->weight = weight_of(&c->policy, a->in->server_port);
+		f->cost = cost_of(c, station_of(c, in, a->in->station));
 		f->cap_kbps = UINT32_MAX;
 		/* It uses less than it may although nothing of ours binds: it has no more to send, or is limited
 		 * elsewhere. */

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 from evaluate import bundle, paper, spread, table, verdict
-from evaluate.methods import ABLATIONS, ALL, Method, MethodError, method
+from evaluate.methods import ABLATIONS, ALL, PAST, Method, MethodError, method, to_play
 from evaluate.play import Cell, Settings, overrides
 from evaluate.results import FLOW, MADE_OF, Results, fairness
 
@@ -122,6 +122,17 @@ def test_ablations_are_numbers_over_the_policys_own():
         bundle.read_policy(None, tuple(method(f"cubic-fq+{name}").policy.items()))
 
 
+def test_a_method_whose_numbers_are_gone_is_reported_and_never_played():
+    how = Settings()
+    for act in PAST:
+        assert method(f"cubic-fq+{act}").act == act and act not in {m.act for m in ALL}
+        with pytest.raises(MethodError, match=f"cubic-fq.{act} is no longer played"):
+            to_play(f"cubic-fq+{act}")
+        with pytest.raises(MethodError, match="no longer played"):
+            overrides(Cell("judge", "x", method(f"cubic-fq+{act}"), 1), how)
+    assert to_play("cubic-fq+queue") == method("cubic-fq+queue")
+
+
 def test_results_that_were_written_are_read(tmp_path):
     r = results({"cubic-fq": [{"near": 10}], "cubic-fq+oal": [{"near": 12}]})
     failed = Cell("judge", "x", method("bbr-fq"), 0)
@@ -159,7 +170,7 @@ def test_limits_of_harm_are_marked_and_said_to_be_sure_or_not():
 
 
 def test_names_of_methods():
-    assert len(ALL) == 44 and all(method(m.name) == m for m in ALL)
+    assert len(ALL) == 40 and all(method(m.name) == m for m in ALL)
     assert method("cubic-fq+oal").baseline.name == "cubic-fq"
     for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):

@@ -43,8 +43,6 @@ struct oal_policy {
 	uint32_t guard_permille; /* Clamps that cost more of the access point's throughput than this are taken back [permille] */
 	uint32_t guard_window_us; /* Throughput is compared over this time [us] */
 	uint32_t guard_backoff_us; /* After a guard's revert nothing is clamped for this long; doubled each time, up to 64 times, and halved for each quiet period [us] */
-	uint32_t equal_rate_permille; /* How far shares lean from equal air of flows (0) to equal rates (1000), where each station has its own queue [permille] */
-	uint32_t equal_rate_fifo_permille; /* The same, where stations share one queue [permille] */
 	/* Flows with this server port weigh so much, in permille of the ordinary flow's weight. */
 	uint32_t n_weights;
 	uint32_t weight_port[OAL_POLICY_MAX_WEIGHTS];
@@ -74,8 +72,6 @@ enum oal_policy_field {
 	OAL_POLICY_GUARD_PERMILLE,
 	OAL_POLICY_GUARD_WINDOW_US,
 	OAL_POLICY_GUARD_BACKOFF_US,
-	OAL_POLICY_EQUAL_RATE_PERMILLE,
-	OAL_POLICY_EQUAL_RATE_FIFO_PERMILLE,
 	OAL_N_POLICY_FIELDS
 };
 
@@ -93,9 +89,9 @@ struct oal_policy_rule {
 };
 
 enum { OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = 26, OAL_POLICY_FIELD_WEIGHT_PERMILLE };
-enum { OAL_POLICY_MAX_FIELD = 29 };
-/* Numbers declared after the weights: one `kind` each, for a table by field number. */
-#define OAL_POLICY_LATER_KINDS(kind) (kind), (kind),
+enum { OAL_POLICY_MAX_FIELD = 27 };
+/* Numbers declared after the weights, by field number: `kind`, or 0 for one that was taken out. */
+#define OAL_POLICY_LATER_KINDS(kind)
 enum { OAL_POLICY_WEIGHT_PORT_MIN = 1, OAL_POLICY_WEIGHT_PORT_MAX = 65535, OAL_POLICY_WEIGHT_PERMILLE_MIN = 10, OAL_POLICY_WEIGHT_PERMILLE_MAX = 100000 };
 
 extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];

@@ -67,13 +67,15 @@ struct oal_policy_rule {
 	uint32_t times;
 };
 """)
-    later = [f for f in policy["fields"] if f["field"] > weights["field"] + 1]
+    numbers, last = {f["field"] for f in policy["fields"]}, weights["field"] + 1
+    # by field number: what was taken out leaves a hole
+    later = ["(kind)" if n in numbers else "0" for n in range(last + 1, max(numbers) + 1)]
     o.append(
         f"enum {{ OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, "
         f"OAL_POLICY_FIELD_WEIGHT_PORT = {weights['field']}, OAL_POLICY_FIELD_WEIGHT_PERMILLE }};\n"
-        f"enum {{ OAL_POLICY_MAX_FIELD = {weights['field'] + 1 + len(later)} }};\n"
-        f"/* Numbers declared after the weights: one `kind` each, for a table by field number. */\n"
-        f"#define OAL_POLICY_LATER_KINDS(kind){''.join(' (kind),' for _ in later)}"
+        f"enum {{ OAL_POLICY_MAX_FIELD = {last + len(later)} }};\n"
+        f"/* Numbers declared after the weights, by field number: `kind`, or 0 for one that was taken out. */\n"
+        f"#define OAL_POLICY_LATER_KINDS(kind){''.join(f' {kind},' for kind in later)}"
     )
     o.append(
         f"enum {{ OAL_POLICY_WEIGHT_PORT_MIN = {weights['port_min']}, OAL_POLICY_WEIGHT_PORT_MAX = "

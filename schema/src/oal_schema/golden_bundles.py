@@ -164,6 +164,7 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     good("ok_ap", bundle(target=f"ap/{AP_ID}", source="online"))
     for name, policy in golden_policies.good():
         good(f"ok_policy_{name}", bundle(policy=policy))
+    raw("ok_policy_taken_out", sign(golden_policies.with_taken_out(payloads["ok_policy_most"]), KEY))
     good("ok_other_key", bundle(model=""), key=OTHER_KEY)
     raw("ok_unpacked", sign(_unpacked(payloads["ok_window"]), KEY))
     older, newer = bundle(serial=SERIAL - 9, version=2), bundle(serial=SERIAL + 9, version=4)
@@ -232,12 +233,8 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("bad_program_given", lambda v: v["program"]["given"].__setitem__(0, 8))
     bad("bad_program_interval", lambda v: v["program"].update(decision_interval_us=999))
     bad("bad_program_empty", lambda v: v.update(program={}))
-    bad(
-        "bad_program_129_features",
-        lambda v: v["program"].update(
-            {k: (x * 3)[:129] for k, x in v["program"].items() if isinstance(x, list) and k != "bound"}
-        ),
-    )
+    bad("bad_program_129_features", lambda v: v["program"].update(
+        {k: (x * 3)[:129] for k, x in v["program"].items() if isinstance(x, list) and k != "bound"}))
 
     def tree(name: str, change: Callable[[dict], None]) -> None:
         bad(f"bad_tree_{name}", lambda v: change(v["tree"]))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from functools import lru_cache
 
-from . import golden_policies, wire
+from . import wire
 from .bundle import Bundle, encode, sign
 from .bundle_law import Law
 from .bundle_models import Model
@@ -43,7 +43,7 @@ def _good() -> list[tuple[str, Bundle, str | None]]:
         ("ok_direct_values_0", direct(law=Law("direct", values=(0, 0, 0, 0))), None),
         ("ok_direct_four_models", direct(models=four, source="online"), None),
         ("ok_direct_window_first", direct(models=four[1::-1]), None),
-        ("ok_direct_enforce", direct(policy=make("a site enforces", 3, ENFORCE, golden_policies.BEFORE)), None),
+        ("ok_direct_enforce", direct(policy=make("a site enforces", 3, ENFORCE)), None),
         ("ok_direct_no_policy", direct(policy=None), None),
         ("ok_direct_of_rwnd_fair", direct(of_policy="rwnd-fair"), None),
         ("ok_fair_of_another", bundle(window=window, of_policy="x"), None),

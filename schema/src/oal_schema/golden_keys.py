@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from . import golden_bundles, golden_policies
+from . import golden_bundles
 from .bundle import encode, open_signed, sign
 from .bundle_law import Law
 from .bundle_wire import BUNDLE, parse, write
@@ -29,7 +29,7 @@ GRANTS = {
     "old": (13, None),
 }
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for name, (n, _) in GRANTS.items()}
-MODES = {OFF: Policy(), SHADOW: Policy(SHADOW), ENFORCE: make("hall", 1, ENFORCE, golden_policies.BEFORE)}
+MODES = {OFF: Policy(), SHADOW: Policy(SHADOW), ENFORCE: make("hall", 1, ENFORCE)}
 #: (case, signer, what differs from a bundle of the registry for the fleet in shadow, or mode)
 CASES = (
     ("role_registry", "registry", {}),

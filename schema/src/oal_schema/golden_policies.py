@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from .bundle_wire import BUNDLE, POLICY, U32, parse, write
 from .policy import ENFORCE, MAX_VERSION, OFF, SHADOW, Policy, make, spec
 
 ENFORCING = ("a site enforces", 3, ENFORCE)
-#: numbers that came after most of these policies, as they are where a bundle lacks them: old bytes stay as they were
-BEFORE = {"equal_rate_permille": 0, "equal_rate_fifo_permille": 0}
+#: numbers that were taken out of Policy again (`reserved` in bundle.proto): who still writes them is read without them
+TAKEN_OUT = (28, 29)
 
 
 def good() -> Iterator[tuple[str, Policy | None]]:
@@ -18,16 +19,21 @@ def good() -> Iterator[tuple[str, Policy | None]]:
     fields = spec()["fields"]
     yield "off", Policy(OFF)
     yield "none", None
-    yield "named_off", make("default", 1, OFF, BEFORE)
-    yield "named_shadow", make("default", MAX_VERSION, SHADOW, BEFORE)
-    yield "enforce", make(*ENFORCING, BEFORE)
-    yield "weights", make(*ENFORCING, BEFORE | {"alpha": 0}, {443: 4000, 80: 10, 65535: 100_000, 1: 1000})
-    yield "16_weights", make(*ENFORCING, BEFORE, {1000 + i: 100 * (i + 1) for i in range(16)})
+    yield "named_off", make("default", 1, OFF)
+    yield "named_shadow", make("default", MAX_VERSION, SHADOW)
+    yield "enforce", make(*ENFORCING)
+    yield "weights", make(*ENFORCING, {"alpha": 0}, {443: 4000, 80: 10, 65535: 100_000, 1: 1000})
+    yield "16_weights", make(*ENFORCING, weights={1000 + i: 100 * (i + 1) for i in range(16)})
     # all at one end; what a rule binds is as near to it as the rule allows
-    most = {f["name"]: f["max"] for f in fields} | {"step_us": 500_000}
     yield "least", make("x", 1, SHADOW, {f["name"]: f["min"] for f in fields})
-    yield "most", make("y" * 127, 7, ENFORCE, most | BEFORE)
-    yield "most_leaning", make("y" * 127, 7, ENFORCE, most)
+    yield "most", make("y" * 127, 7, ENFORCE, {f["name"]: f["max"] for f in fields} | {"step_us": 500_000})
+
+
+def with_taken_out(payload: bytes) -> bytes:
+    """The bundle as a writer that knows the numbers of TAKEN_OUT puts it: each 1000."""
+    old = BUNDLE | {11: ("policy", POLICY | {n: (f"taken_out_{n}", U32, False) for n in TAKEN_OUT}, False)}
+    values = parse(BUNDLE, payload)
+    return write(old, values | {"policy": values["policy"] | {f"taken_out_{n}": 1000 for n in TAKEN_OUT}})
 
 
 def bad() -> Iterator[tuple[str, Callable[[dict], None]]]:

@@ -61,13 +61,15 @@ def declare(text: str, proto: str) -> str:
     """bundle.proto with a field of Policy for each number of numbers.yaml (`text`) that has none yet, after the last
     one.
 
-    A field keeps its number for ever, wherever its line in numbers.yaml stands.
+    A field keeps its number for ever, wherever its line in numbers.yaml stands; that of one that was taken out
+    (`reserved`) is never given again.
     """
     found = re.search(r"^message Policy \{\n(.*?)^\}\n", proto, re.M | re.S)
     if not found:
         raise PolicyListError("bundle.proto has no message Policy")
     fields = re.findall(r"^  (?:repeated )?\w+ (\w+) = (\d+);", found[1], re.M)
-    there, last = {name for name, _ in fields}, max(int(number) for _, number in fields)
+    taken_out = [n for numbers in re.findall(r"^  reserved ([\d, ]+);", found[1], re.M) for n in numbers.split(",")]
+    there, last = {name for name, _ in fields}, max(int(n) for n in [*(number for _, number in fields), *taken_out])
     new = [f["name"] for f in yaml.safe_load(text)["fields"] if f["name"] not in there]
     lines = "".join(f"  uint32 {name} = {last + i};\n" for i, name in enumerate(new, 1))
     return proto[: found.end(1)] + lines + proto[found.end(1) :]
