@@ -18,7 +18,7 @@ struct restamp {
 	void *held[3]; /* names' texts, names, missed ticks */
 };
 
-static bool take_names(struct restamp *r, const struct batch_view *v)
+static bool read_names(struct restamp *r, const struct batch_view *v)
 {
 	size_t len = 0;
 	const char **names;
@@ -41,7 +41,7 @@ static bool take_names(struct restamp *r, const struct batch_view *v)
 	return at && names;
 }
 
-static bool take_missed(struct restamp *r, const struct batch_view *v)
+static bool read_missed(struct restamp *r, const struct batch_view *v)
 {
 	uint32_t *missed = r->held[2] = calloc(2 * (size_t)v->n_missed + 1, sizeof *missed);
 	struct batch_missed_cursor c;
@@ -90,7 +90,7 @@ int restamp_new(struct restamp **out, int topic, const uint8_t *batch, size_t le
 	r->header_len = f.len;
 	r->rest_len = (size_t)(batch + len - at);
 	r->rest = malloc(r->rest_len + 1);
-	if (!r->rest || !take_names(r, &v) || !take_missed(r, &v)) {
+	if (!r->rest || !read_names(r, &v) || !read_missed(r, &v)) {
 		restamp_free(r);
 		return -ENOMEM;
 	}

@@ -12,7 +12,7 @@
 enum { OF_HELPER = 1000 }; /* a source beyond the collectors */
 
 /* One text a source: it may change while the alarm lasts, which is no news for the log. */
-static void hear(struct alarms *a, unsigned source, const char *text)
+static void set_alarm(struct alarms *a, unsigned source, const char *text)
 {
 	unsigned i;
 
@@ -38,14 +38,14 @@ void alarms_check(struct alarms *a, const struct controller *controller, const s
 	for (i = 0; i < a->n; i++)
 		a->now[i].fresh = false;
 	if (controller && controller_alarm(controller, text, sizeof text))
-		hear(a, 0, text);
+		set_alarm(a, 0, text);
 	if (helper_lost())
-		hear(a, OF_HELPER,
-		     "the helper has ended, and with it all that needs privileges: no window is lowered, and a port "
-		     "that comes back is not tapped; restart ap-exporter");
+		set_alarm(a, OF_HELPER,
+			  "the helper has ended, and with it all that needs privileges: no window is lowered, and a "
+			  "port that comes back is not tapped; restart ap-exporter");
 	for (i = 0; (len = collectors_alarm(collectors, i, text, sizeof text)) >= 0; i++)
 		if (len)
-			hear(a, 1 + i, text);
+			set_alarm(a, 1 + i, text);
 	for (i = 0; i < a->n; i++) {
 		if (a->now[i].fresh)
 			a->now[kept++] = a->now[i];

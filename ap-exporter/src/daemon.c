@@ -44,7 +44,7 @@ struct daemon {
 	bool has_key;
 };
 
-static void put(void *ctx, const struct sink_batch *b)
+static void send_batch(void *ctx, const struct sink_batch *b)
 {
 	struct daemon *d = ctx;
 
@@ -56,7 +56,7 @@ static void on_batch(void *ctx, const struct batch_out *out)
 	struct daemon *d = ctx;
 	struct sink_batch b = { d->config.exporter.ap_id, out->topic, out->bytes, out->len, out->t0_us };
 
-	put(d, &b);
+	send_batch(d, &b);
 }
 
 /*
@@ -175,7 +175,7 @@ static int start_collectors(struct daemon *d, char *err, size_t err_size)
 		.config = &d->config,
 		.pipeline = d->pipeline,
 		.counts = &d->counts,
-		.put = put,
+		.send = send_batch,
 		.health = last_health,
 		.ctx = d,
 		.pseudonym_key = d->has_key ? d->key : NULL,

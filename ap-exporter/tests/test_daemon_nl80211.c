@@ -180,7 +180,7 @@ void samples_count(struct samples *s, const struct collector_counts *c)
 	counts.counters_mended += c->counters_mended;
 }
 
-void samples_ask(struct samples *s, uint64_t mac, uint64_t hold_us)
+void samples_query(struct samples *s, uint64_t mac, uint64_t hold_us)
 {
 	if (has_flow && n_asked < 64)
 		asked[n_asked++] = mac;

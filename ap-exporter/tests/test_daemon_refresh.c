@@ -35,7 +35,7 @@ static void play(unsigned ticks, unsigned period, bool traffic)
 			if (tick % period == 0)
 				station.tx_airtime_us += 900;
 		}
-		refresh_look(&r, &seen, &before, &station, tick, traffic);
+		refresh_observe(&r, &seen, &before, &station, tick, traffic);
 	}
 }
 
@@ -65,7 +65,7 @@ static unsigned noise_alone(unsigned period, unsigned ticks)
 			continue;
 		asked++;
 		channel.noise_dbm = now / period % 2 ? -80 : -95;
-		refresh_look(&of, &noise_seen, &before, &channel, now, true);
+		refresh_observe(&of, &noise_seen, &before, &channel, now, true);
 		due = now + refresh_interval(&of, 25, now);
 	}
 	return asked;
@@ -87,7 +87,7 @@ static unsigned survey(struct refresh *of, unsigned period, unsigned ticks)
 			continue;
 		asked++;
 		channel.active_ms = now / period * period * 4;
-		refresh_look(of, &channel_seen, &before, &channel, now, true);
+		refresh_observe(of, &channel_seen, &before, &channel, now, true);
 		due = now + refresh_interval(of, 25, now);
 	}
 	return asked;

@@ -254,7 +254,7 @@ static void ring(void)
 	samples_count(s, &(struct collector_counts){ .netlink_errors = 2, .counters_mended = 1 });
 	samples_queue_gone(s, &(struct oal_queue_row){ 0 }, "htb");
 	has_flow = false;
-	samples_ask(s, 42, 500);
+	samples_query(s, 42, 500);
 	samples_drain(s, NULL, &counts, 3000);
 	CHECK_EQ(address_of, 77);
 	CHECK_EQ(counts.netlink_errors, 2);
@@ -263,7 +263,7 @@ static void ring(void)
 	CHECK_EQ(since_us, 2500);
 	CHECK(!samples_wanted(s, &mac));
 	has_flow = true;
-	samples_ask(s, 42, 500);
+	samples_query(s, 42, 500);
 	samples_drain(s, NULL, &counts, 4000);
 	CHECK(samples_wanted(s, &mac));
 	CHECK_EQ(mac, 42);

@@ -83,7 +83,7 @@ static struct {
 } untold[STATIONS];
 static unsigned n_untold;
 
-static void station_told(void *self, tap_station_cb cb, void *ctx)
+static void on_station_bytes(void *self, tap_station_cb cb, void *ctx)
 {
 	told = cb;
 	told_ctx = ctx;
@@ -119,7 +119,7 @@ static void close_of(void *self)
 }
 
 const struct tap_ops tap_bpf = {
-	"bpf", check_tap, open_bpf, read_tap, second_of, stats_of, station, station_told, station_bytes,
+	"bpf", check_tap, open_bpf, read_tap, second_of, stats_of, station, on_station_bytes, station_bytes,
 	close_of,
 };
 const struct tap_ops tap_packet = {

@@ -57,7 +57,7 @@ static struct tap_stats totals(void)
 
 static struct tap_station told_bytes;
 
-static void told(void *ctx, uint64_t mac, const struct tap_station *s)
+static void on_bytes(void *ctx, uint64_t mac, const struct tap_station *s)
 {
 	CHECK_EQ(mac, *(const uint64_t *)ctx);
 	told_bytes = *s;
@@ -67,9 +67,9 @@ static int bytes_of(uint64_t mac, struct tap_station *s)
 {
 	int ret;
 
-	tap_bpf.station_told(tap, told, &mac);
+	tap_bpf.on_station_bytes(tap, on_bytes, &mac);
 	ret = tap_bpf.station_bytes(tap, mac);
-	tap_bpf.station_told(tap, NULL, NULL);
+	tap_bpf.on_station_bytes(tap, NULL, NULL);
 	*s = told_bytes;
 	return ret;
 }

@@ -90,7 +90,7 @@ static void records_come_in_order_past_the_end(void)
 			if (r->tick != taken || r->kind != (taken % 3 ? OAL_SAMPLER_LEFT : OAL_SAMPLER_DEPTH))
 				break;
 			taken++;
-			kmod_ring_taken(&ring, r);
+			kmod_ring_release(&ring, r);
 		}
 		CHECK(!r && !broken);
 	}
@@ -109,7 +109,7 @@ static void a_full_ring_takes_no_more(void)
 		written++;
 	while ((r = kmod_ring_next(&ring, written, &broken))) {
 		CHECK(r->tick == taken++);
-		kmod_ring_taken(&ring, r);
+		kmod_ring_release(&ring, r);
 	}
 	CHECK(taken == written && !broken && written >= RING / sizeof left - 1);
 }

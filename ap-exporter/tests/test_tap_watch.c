@@ -26,7 +26,7 @@ static void second(uint64_t tap_down, uint64_t station_down, uint64_t tap_up, ui
 	station[DOWN] += station_down;
 	station[UP] += station_up;
 	if (tap_watch_due(&w, station))
-		tap_watch_look(&w, tap, station);
+		tap_watch_compare(&w, tap, station);
 }
 
 int main(void)

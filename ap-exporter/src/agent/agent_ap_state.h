@@ -123,22 +123,23 @@ bool agent_policy_used(const struct agent_policy *);
 /* Where the policy of this name is, or may begin. NULL: others have all the places. */
 struct agent_policy *agent_policy_place(struct agent_ap *, const char *name);
 /* Header lines of a poll: the policies in use, and their bundles' hashes. */
-void agent_policies_tell(const struct agent_ap *, char *policies, size_t policies_size, char *match, size_t match_size);
+void agent_policies_headers(const struct agent_ap *, char *policies, size_t policies_size, char *match,
+			    size_t match_size);
 /* Of how many the AP has a bundle. */
 unsigned agent_policies_count(const struct agent_ap *);
 
 /* --- agent_bundle.c */
 /* All checks. A bundle; or NULL and the reason, which was reported; or NULL and no reason: it is the one of its policy
- * accepted last. `said`: the answer that it came with, for one whose bytes do not say who it is; NULL: none. */
-struct bundle *agent_bundle_verify(struct agent_ap *, const uint8_t *bytes, size_t len, const struct http_answer *said,
-				   enum oal_bundle_reason *, struct bundle_head *);
+ * accepted last. `answer`: the one that it came with, for one whose bytes do not say who it is; NULL: none. */
+struct bundle *agent_bundle_verify(struct agent_ap *, const uint8_t *bytes, size_t len,
+				   const struct http_answer *answer, enum oal_bundle_reason *, struct bundle_head *);
 /* Makes everything that the bundle needs to run, off the tick path. When that fails the bundle stays the caller's. */
 enum oal_bundle_reason agent_bundle_candidate(struct agent_policy *, struct bundle *, enum oal_bundle_state, size_t len,
 					      struct candidate **);
 /* The tick thread may have it. Both are the agent's from now on. */
 void agent_bundle_accept(struct agent_policy *, struct candidate *, uint8_t *bytes, size_t len);
 /* Counts, logs and reports that it is refused, and why. */
-void agent_bundle_refuse(struct agent_ap *, const struct bundle_head *, const struct http_answer *said,
+void agent_bundle_refuse(struct agent_ap *, const struct bundle_head *, const struct http_answer *answer,
 			 enum oal_bundle_reason, size_t len, const char *why);
 /* The service sent one. True: it is news. */
 bool agent_bundle_arrived(struct agent_ap *, const struct http_answer *);

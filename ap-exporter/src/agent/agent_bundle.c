@@ -27,7 +27,7 @@ static void report(struct agent_ap *ap, const char *policy, const char *hash, in
 
 	memcpy(s.bundle, hash, 65);
 	snprintf(s.policy, sizeof s.policy, "%s", policy);
-	report_put(&ap->report, &s);
+	report_add(&ap->report, &s);
 }
 
 static struct oal_bundle_status_row status_of(const struct bundle_head *h, enum oal_bundle_state state,
@@ -42,7 +42,7 @@ static struct oal_bundle_status_row status_of(const struct bundle_head *h, enum 
 					      .bytes = (uint32_t)len};
 }
 
-void agent_bundle_refuse(struct agent_ap *ap, const struct bundle_head *head, const struct http_answer *said,
+void agent_bundle_refuse(struct agent_ap *ap, const struct bundle_head *head, const struct http_answer *answer,
 			 enum oal_bundle_reason reason, size_t len, const char *why)
 {
 	struct bundle_head h = *head;
@@ -50,8 +50,8 @@ void agent_bundle_refuse(struct agent_ap *ap, const struct bundle_head *head, co
 	char hash[65];
 
 	agent_hash_text(hash, h.hash);
-	if (!h.id && said && is_hash(said->etag)) {
-		memcpy(hash, said->etag, 65);
+	if (!h.id && answer && is_hash(answer->etag)) {
+		memcpy(hash, answer->etag, 65);
 		sscanf(hash, "%16" SCNx64, &h.id);
 		h.id &= INT64_MAX;
 	}
@@ -61,7 +61,7 @@ void agent_bundle_refuse(struct agent_ap *ap, const struct bundle_head *head, co
 	row = status_of(&h, OAL_BUNDLE_STATE_REJECTED, reason, len);
 	inference_status(ap->policies[0].inference, &row);
 	if (h.id)
-		report(ap, h.of_policy[0] || !said ? h.of_policy : said->policy, hash, h.serial,
+		report(ap, h.of_policy[0] || !answer ? h.of_policy : answer->policy, hash, h.serial,
 		       OAL_BUNDLE_STATE_REJECTED, reason);
 }
 
@@ -114,7 +114,7 @@ static bool is_accepted(struct agent_ap *ap, const struct bundle_head *head)
 }
 
 struct bundle *agent_bundle_verify(struct agent_ap *ap, const uint8_t *bytes, size_t len,
-				   const struct http_answer *said, enum oal_bundle_reason *reason,
+				   const struct http_answer *answer, enum oal_bundle_reason *reason,
 				   struct bundle_head *head)
 {
 	struct bundle_terms terms = {.keys = &ap->shared->keys,
@@ -133,12 +133,12 @@ struct bundle *agent_bundle_verify(struct agent_ap *ap, const uint8_t *bytes, si
 		b = NULL;
 	}
 	if (*reason)
-		agent_bundle_refuse(ap, head, said, *reason, len, why);
+		agent_bundle_refuse(ap, head, answer, *reason, len, why);
 	return b;
 }
 
-static void put_waiting(struct agent_ap *ap, struct agent_policy *p, struct candidate *c, uint8_t *bytes,
-			const struct http_answer *a)
+static void keep_waiting(struct agent_ap *ap, struct agent_policy *p, struct candidate *c, uint8_t *bytes,
+			 const struct http_answer *a)
 {
 	const struct bundle_head *h = bundle_head(c->bundle);
 	struct agent_waiting *shown = &ap->view.waiting[p->place];
@@ -177,7 +177,7 @@ static void schedule(struct agent_ap *ap, struct agent_policy *p, struct candida
 	if (ahead_us <= 0 || ahead_us > FARTHEST_ACTIVATION_US)
 		agent_bundle_accept(p, c, bytes, a->len);
 	else
-		put_waiting(ap, p, c, bytes, a);
+		keep_waiting(ap, p, c, bytes, a);
 }
 
 /* The one accepted last is wanted: whatever waited is not any more. */
@@ -193,7 +193,7 @@ static void wanted_again(struct agent_ap *ap, struct agent_policy *p)
 }
 
 /* A place for it, and what it needs to run there. False: it was refused. */
-static bool take_in(struct agent_ap *ap, struct bundle *b, const struct http_answer *a, struct agent_policy **place,
+static bool prepare(struct agent_ap *ap, struct bundle *b, const struct http_answer *a, struct agent_policy **place,
 		    struct candidate **c)
 {
 	const struct bundle_head *h = bundle_head(b);
@@ -226,7 +226,7 @@ bool agent_bundle_arrived(struct agent_ap *ap, const struct http_answer *a)
 	ap->view.counts.bundles++;
 	if (!b && !reason)
 		wanted_again(ap, agent_policy_place(ap, head.of_policy));
-	if (!b || !take_in(ap, b, a, &p, &c))
+	if (!b || !prepare(ap, b, a, &p, &c))
 		return false;
 	waited = p->waiting && !memcmp(head.hash, bundle_head(p->waiting->bundle)->hash, 32);
 	schedule(ap, p, c, a);

@@ -22,7 +22,7 @@ static void stem_of(char out[STEM], const struct agent_ap *ap, const char *polic
 }
 
 /* A verified bundle goes to its policy's place. False: it was refused. */
-static bool take_in(struct agent_ap *ap, struct bundle *b, const char *policy, uint8_t *bytes, size_t len)
+static bool attach(struct agent_ap *ap, struct bundle *b, const char *policy, uint8_t *bytes, size_t len)
 {
 	const struct bundle_head *h = bundle_head(b);
 	struct agent_policy *p = agent_policy_place(ap, policy);
@@ -73,7 +73,7 @@ static void restore(struct agent_ap *ap, const char *policy)
 		return;
 	}
 	b = agent_bundle_verify(ap, bytes, len, NULL, &reason, &head);
-	if (b && take_in(ap, b, policy, bytes, len))
+	if (b && attach(ap, b, policy, bytes, len))
 		return;
 	free(bytes);
 	if (strcmp(policy, agent_rwnd_fair)) /* its own is replaced by the next; of another there may be none */

@@ -48,8 +48,8 @@ unsigned agent_policies_count(const struct agent_ap *ap)
 }
 
 /* Those in force, or about to be. What waits or was refused the service knows from our reports. */
-void agent_policies_tell(const struct agent_ap *ap, char *policies, size_t policies_size, char *match,
-			 size_t match_size)
+void agent_policies_headers(const struct agent_ap *ap, char *policies, size_t policies_size, char *match,
+			    size_t match_size)
 {
 	int named = snprintf(policies, policies_size, "OAL-Policies:"), tagged = 0;
 	char hash[65];

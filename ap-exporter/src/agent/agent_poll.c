@@ -35,7 +35,7 @@ static void begin(struct agent_ap *ap, uint64_t now_us)
 	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
 	match[0] = '\0';
 	if (!alone(ap, now_us)) {
-		agent_policies_tell(ap, policies, sizeof policies, match, sizeof match);
+		agent_policies_headers(ap, policies, sizeof policies, match, sizeof match);
 		headers[n++] = policies;
 	} else if (fair) {
 		agent_hash_text(hash, bundle_head(fair->bundle)->hash);

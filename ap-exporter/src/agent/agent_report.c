@@ -15,7 +15,7 @@ static void drop_first(struct report *r)
 	memmove(r->waiting, r->waiting + 1, --r->n * sizeof r->waiting[0]);
 }
 
-void report_put(struct report *r, const struct report_state *s)
+void report_add(struct report *r, const struct report_state *s)
 {
 	unsigned i;
 

@@ -35,7 +35,7 @@ struct report {
 	struct report_counts counts;
 };
 
-void report_put(struct report *, const struct report_state *);
+void report_add(struct report *, const struct report_state *);
 /* Sends the next one if it is due. Returns when there is something to do next. */
 uint64_t report_run(struct report *, uint64_t boot_id, uint64_t now_us);
 /* Its request ended. `retry_us`: when to try again if it failed. True when it was an error worth telling. */

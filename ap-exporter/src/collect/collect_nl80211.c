@@ -131,7 +131,7 @@ static void on_survey(void *ctx, const struct nlmsghdr *h, const uint8_t *payloa
 	if (mended.counters_mended)
 		samples_count(c->source.samples, &mended);
 	if (c->has_channel) /* time goes on: the radio is on its channel */
-		refresh_look(&c->refresh, &c->refreshed, &c->channel, &row, (uint32_t)c->now_tick, true);
+		refresh_observe(&c->refresh, &c->refreshed, &c->channel, &row, (uint32_t)c->now_tick, true);
 	c->channel_us = now_us;
 	c->channel = row;
 	c->has_channel = true;

@@ -22,7 +22,7 @@ struct collect {
 	struct ap **aps; /* room for max_aps; NULL: not made */
 	unsigned max_aps;
 	struct ap_config ap_config; /* of each of them */
-	void (*put)(void *ctx, const struct sink_batch *);
+	void (*send)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *);
 	void *ctx;
 	bool done, warned;
@@ -46,7 +46,7 @@ static void on_batch(void *ctx, const char *ap_id, const struct batch_out *out)
 	struct sink_batch b = { ap_id, out->topic, out->bytes, out->len, out->t0_us };
 	struct collect *c = ctx;
 
-	c->put(c->ctx, &b);
+	c->send(c->ctx, &b);
 }
 
 static void on_health(void *ctx, struct oal_health_row *row)
@@ -163,7 +163,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 		r.boot_id = r.start_us;
 	r.boot_id = r.boot_id >> 1 | 1; /* not 0, and room to count up */
 	c->config = config;
-	c->put = env->put;
+	c->send = env->send;
 	c->health = env->health;
 	c->ctx = env->ctx;
 	c->ap_config = (struct ap_config){env->agent, ceiling(env->config), env->config->rwnd.kill_file};

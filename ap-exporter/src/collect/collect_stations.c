@@ -120,8 +120,8 @@ static void update_activity(struct collect_stations *c, struct station *s, uint3
 	for (unsigned a = 0; a < NL80211_ACS; a++)
 		traffic |= s->data.acs.row[a].backlog_pkts > 0;
 	if (!s->active && !traffic) /* its flows may have packets all the same; the answer is there in a tick */
-		samples_ask(c->source->samples, s->data.row.mac,
-			    (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US);
+		samples_query(c->source->samples, s->data.row.mac,
+			      (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US);
 	if (traffic)
 		s->traffic_at = c->now_tick;
 	else if (s->active && c->now_tick - s->traffic_at >= c->config->active_hold_ticks)
@@ -152,8 +152,8 @@ static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	nl80211_parse_station(&s->data, &info);
 	moved = s->data.row.rx_pkts + s->data.row.tx_pkts - before.rx_pkts - before.tx_pkts;
 	if (s->seen_at && s->active)
-		refresh_look(&c->refresh, &s->refresh, &before, &s->data.row, (uint32_t)c->now_tick,
-			     moved || s->data.acs.changed);
+		refresh_observe(&c->refresh, &s->refresh, &before, &s->data.row, (uint32_t)c->now_tick,
+				moved || s->data.acs.changed);
 	else
 		s->refresh = (struct refresh_seen){ 0 };
 	update_activity(c, s, moved);
@@ -296,7 +296,7 @@ void collect_stations_second(struct collect_stations *c)
 }
 
 /* Stations whose flows have packets are active, whatever their counters say. */
-static void take_wanted(struct collect_stations *c)
+static void read_wanted(struct collect_stations *c)
 {
 	uint64_t mac;
 
@@ -316,7 +316,7 @@ void collect_stations_tick(struct collect_stations *c, const struct collector_ti
 {
 	c->now_tick = t->number;
 	c->took_us = 0;
-	take_wanted(c);
+	read_wanted(c);
 	if (t->number >= c->dump_at) {
 		sample_all(c);
 		c->dump_at = t->number + pace_interval(c->config->idle_interval_ticks,

@@ -204,7 +204,7 @@ static int packet_check(const struct config *c, uint32_t section, char *err, siz
 }
 
 /* What comes in by a Wi-Fi port goes up, and what leaves by a wired one. */
-static void take(void *ctx, const struct tap_frame *f)
+static void read_frame(void *ctx, const struct tap_frame *f)
 {
 	const struct collect *c = ctx;
 
@@ -225,7 +225,7 @@ static void before_tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
-	c->ops->read(c->tap, (int64_t)(t->due_us - t->monotonic_us), take, c);
+	c->ops->read(c->tap, (int64_t)(t->due_us - t->monotonic_us), read_frame, c);
 	count(c);
 }
 

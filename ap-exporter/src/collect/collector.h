@@ -22,7 +22,7 @@ struct collector_env {
 	struct collector_counts *counts;
 	struct samples *samples; /* of a collector with a sampler: takes its rows */
 	/* For replay, which has pipelines of its own. */
-	void (*put)(void *ctx, const struct sink_batch *);
+	void (*send)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *); /* fills what only the daemon knows */
 	void *ctx;
 	const uint8_t *pseudonym_key; /* NULL: addresses as they are */

@@ -32,7 +32,7 @@ struct tap_stations {
 };
 
 /* What the tap counted: compared with what the station had when it was asked. */
-static void hear(void *ctx, uint64_t mac, const struct tap_station *seen)
+static void compare(void *ctx, uint64_t mac, const struct tap_station *seen)
 {
 	const struct tap_stations *s = ctx;
 	const uint64_t tap[TAP_WATCH_DIRECTIONS] = {
@@ -45,7 +45,7 @@ static void hear(void *ctx, uint64_t mac, const struct tap_station *seen)
 	if (i == s->n_places)
 		return;
 	s->places[i].asked = false;
-	tap_watch_look(&s->places[i].watch, tap, s->places[i].station);
+	tap_watch_compare(&s->places[i].watch, tap, s->places[i].station);
 	pipeline_station_set_bypassed(s->pipeline, mac,
 				      tap_watch_bypassed(&s->places[i].watch) < TAP_WATCH_DIRECTIONS);
 }
@@ -73,7 +73,7 @@ void tap_stations_free(struct tap_stations *s)
 	if (!s)
 		return;
 	if (s->ops->station)
-		s->ops->station_told(s->tap, NULL, NULL);
+		s->ops->on_station_bytes(s->tap, NULL, NULL);
 	for (unsigned i = 0; s->ops->station && i < s->n_places; i++) /* the tap may go on, for another configuration */
 		if (s->places[i].counted)
 			s->ops->station(s->tap, s->places[i].mac, false);
@@ -97,7 +97,7 @@ static void forget(struct tap_stations *s, struct watched *w)
 	*w = (struct watched){ 0 };
 }
 
-static void look(struct tap_stations *s, struct watched *w, const struct oal_station_row *row)
+static void query_due(struct tap_stations *s, struct watched *w, const struct oal_station_row *row)
 {
 	const uint64_t station[TAP_WATCH_DIRECTIONS] = {
 		[TAP_WATCH_DOWN] = row->tx_bytes, [TAP_WATCH_UP] = row->rx_bytes,
@@ -123,7 +123,7 @@ void tap_stations_second(struct tap_stations *s)
 
 	if (!s->ops->station)
 		return;
-	s->ops->station_told(s->tap, hear, s);
+	s->ops->on_station_bytes(s->tap, compare, s);
 	/* Those that left first: a station may come back at another place, and is one in the tap's table. */
 	for (i = 0; i < s->n_places; i++) {
 		const struct oal_station_row *row = station_at(s, i);
@@ -137,7 +137,7 @@ void tap_stations_second(struct tap_stations *s)
 
 		if (!row)
 			continue;
-		look(s, &s->places[i], row);
+		query_due(s, &s->places[i], row);
 		s->compared += tap_watch_judged(&s->places[i].watch);
 		s->bypassed += tap_watch_bypassed(&s->places[i].watch) < TAP_WATCH_DIRECTIONS;
 	}

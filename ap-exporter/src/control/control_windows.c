@@ -90,7 +90,7 @@ void control_windows(struct control *c, const struct control_input *in, unsigned
 		const struct active *a = &c->active[i];
 
 		if (c->acting && clamps < c->policy.max_flows &&
-		    (c->law->takes(a) || (a->s->window_bytes && a->in->can_clamp)))
+		    (c->law->may_begin(a) || (a->s->window_bytes && a->in->can_clamp)))
 			clamps += clamp(c, i, in->t_us, dt_us);
 		else
 			control_release(c, a->s, without);

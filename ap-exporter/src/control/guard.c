@@ -8,7 +8,7 @@ enum {
 	MAX_BACKOFF_SHIFT = 6, /* clamps rest at most 2^6 times guard_backoff_us */
 };
 
-static void take_back(struct guard *g, const struct oal_policy *p, uint64_t t_us)
+static void revert(struct guard *g, const struct oal_policy *p, uint64_t t_us)
 {
 	g->until_us = t_us + ((uint64_t)p->guard_backoff_us << g->backoff_shift);
 	g->quiet_since_us = g->until_us;
@@ -82,7 +82,7 @@ bool guard_step(struct guard *g, const struct oal_policy *p, const struct guard_
 		return false;
 	if (g->reference_air_permille && !below(g->clamped_air_permille, g->reference_air_permille, loss_permille / 2))
 		return false;
-	take_back(g, p, in->t_us);
+	revert(g, p, in->t_us);
 	return true;
 }
 

@@ -22,7 +22,7 @@ struct law_ops {
 	/* Why to act now: enum oal_rewrite_reason; OAL_REWRITE_REASON_NONE: nothing asks for it. */
 	uint8_t (*reason)(struct control *, const struct control_input *);
 	/* May a clamp of this flow begin? */
-	bool (*takes)(const struct active *);
+	bool (*may_begin)(const struct active *);
 	/* Window of the i-th active flow, before floor and limits. `*cwnd_bytes`: what its sender needs, for the row;
 	 * 0: unknown. */
 	uint64_t (*window)(struct control *, unsigned i, uint64_t dt_us, uint32_t *cwnd_bytes);

@@ -12,7 +12,7 @@ static uint8_t reason(struct control *c, const struct control_input *in)
 	return OAL_REWRITE_REASON_CLASS;
 }
 
-static bool takes(const struct active *a)
+static bool may_begin(const struct active *a)
 {
 	return a->in->can_clamp;
 }
@@ -26,7 +26,7 @@ static uint64_t window(struct control *c, unsigned i, uint64_t dt_us, uint32_t *
 const struct law_ops law_direct = {
 	.name = "direct",
 	.reason = reason,
-	.takes = takes,
+	.may_begin = may_begin,
 	.window = window,
 	.set_divisor = ANY_CHANGE,
 };

@@ -84,7 +84,7 @@ static uint8_t reason(struct control *c, const struct control_input *in)
 	return OAL_REWRITE_REASON_NONE;
 }
 
-static bool takes(const struct active *a)
+static bool may_begin(const struct active *a)
 {
 	return a->eligible;
 }
@@ -164,7 +164,7 @@ const struct law_ops law_fair_window = {
 	.name = "fair_window",
 	.prepare = share_out,
 	.reason = reason,
-	.takes = takes,
+	.may_begin = may_begin,
 	.window = window,
 	.holds_while_binding = true,
 	.set_divisor = SET_DIVISOR,

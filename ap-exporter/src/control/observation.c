@@ -116,7 +116,7 @@ static void observe_flows(struct observation *o, uint64_t t_us)
 	}
 }
 
-void observation_take(struct observation *o, uint64_t t_us)
+void observation_read(struct observation *o, uint64_t t_us)
 {
 	observe_stations(o);
 	observe_flows(o, t_us);

@@ -27,7 +27,7 @@ struct observation {
 int observation_new(struct observation *o, const struct pipeline *);
 void observation_free(struct observation *);
 /* What is there at `t_us`, realtime. Allocates nothing. */
-void observation_take(struct observation *, uint64_t t_us);
+void observation_read(struct observation *, uint64_t t_us);
 /* Backlog of queueing disciplines on the Wi-Fi ports: a parent's holds its children's. */
 uint32_t observation_shared_backlog(const struct observation *);
 /* What a flow is called in rows; never 0. */

@@ -50,7 +50,7 @@ static uint32_t model_cwnd(const struct place *p, const struct pipeline *from, c
 }
 
 /* What the bundle's window model says of each flow. */
-static void ask_model(const struct place *p, struct place_shared *shared, const struct sum *w)
+static void query_model(const struct place *p, struct place_shared *shared, const struct sum *w)
 {
 	struct observation *o = &shared->seen;
 	unsigned i;
@@ -205,8 +205,8 @@ static void step(struct place *p, struct place_shared *shared, uint64_t t_us, co
 	uint64_t took_ns;
 	unsigned n;
 
-	observation_take(&shared->seen, t_us);
-	ask_model(p, shared, bundle_window(candidate->bundle));
+	observation_read(&shared->seen, t_us);
+	query_model(p, shared, bundle_window(candidate->bundle));
 	if (last->number && last->verdict.bundle == p->bundle) {
 		in.predicted_us = last->verdict.instant_us;
 		in.class = last->verdict.class;

@@ -110,7 +110,7 @@ static bool may_be_lost(const struct http_answer *a)
 }
 
 /* POSTs token and request; what came is in `issued`. */
-static int ask(const struct ticket *t, const char *request, struct issued *issued, char *err, size_t err_size)
+static int send_request(const struct ticket *t, const char *request, struct issued *issued, char *err, size_t err_size)
 {
 	struct http_pem ca = {(char *)(uintptr_t)t->ca, strlen(t->ca)};
 	const struct http_identity nobody = {.ca = &ca};
@@ -177,7 +177,8 @@ static int check_paths(const struct config *c, const struct ticket *t, char *err
 	return ret ? ret : file_set_check(&files, err, err_size);
 }
 
-static void tell(const struct config *c, const struct ticket *t, const struct file_set *files, const char *certificate)
+static void print_result(const struct config *c, const struct ticket *t, const struct file_set *files,
+			 const char *certificate)
 {
 	const int64_t now_us = (int64_t)clock_realtime_us();
 	char from[32], until[32], now[32], err[ERR];
@@ -224,7 +225,7 @@ static int store(const struct config *c, const struct ticket *t, const struct is
 	if (!ret)
 		ret = file_set_write(&files, err, err_size);
 	if (!ret)
-		tell(c, t, &files, issued->certificate);
+		print_result(c, t, &files, issued->certificate);
 	free(macs);
 	return ret;
 }
@@ -239,7 +240,7 @@ int enrol(const struct config *c, const char *path, const char *text)
 	ret = ret ? ret : check_names(c, path, &ticket, err, sizeof err);
 	ret = ret ? ret : check_paths(c, &ticket, err, sizeof err);
 	ret = ret ? ret : identity_make(&key, &request, ticket.ap_id, err, sizeof err);
-	ret = ret ? ret : ask(&ticket, request, &issued, err, sizeof err);
+	ret = ret ? ret : send_request(&ticket, request, &issued, err, sizeof err);
 	ret = ret ? ret : store(c, &ticket, &issued, key, err, sizeof err);
 	if (ret)
 		log_error("not enrolled: %s", err);

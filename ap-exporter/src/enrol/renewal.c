@@ -49,7 +49,7 @@ static void failed(struct renewal *r, uint64_t retry_us, const char *why)
 	r->key = NULL;
 }
 
-static bool ask(struct renewal *r)
+static bool send_request(struct renewal *r)
 {
 	char body[4096], *request = NULL, err[200];
 	struct json json = {body, sizeof body, 0};
@@ -73,7 +73,7 @@ uint64_t renewal_run(struct renewal *r, uint64_t now_us)
 		return now_us + (uint64_t)left_us; /* the agent looks again within a minute: the clock may be set */
 	if (now_us < r->at_us)
 		return r->at_us;
-	if (ask(r))
+	if (send_request(r))
 		return UINT64_MAX;
 	failed(r, now_us + 1000000, "no memory for a key and a request");
 	return r->at_us;

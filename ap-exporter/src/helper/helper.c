@@ -27,28 +27,28 @@ static struct {
 	pid_t pid; /* 0: not started */
 	uint32_t number;
 	struct {
-		helper_owner hear;
+		helper_owner on_answer;
 		void *self;
 	} owners[HELPER_SLOTS];
 } helper = { .channel = -1 };
 
-static void tell(unsigned slot, const struct helper_answer *a)
+static void deliver(unsigned slot, const struct helper_answer *a)
 {
-	if (helper.owners[slot].hear)
-		helper.owners[slot].hear(helper.owners[slot].self, a);
+	if (helper.owners[slot].on_answer)
+		helper.owners[slot].on_answer(helper.owners[slot].self, a);
 }
 
-static void tell_all(enum helper_command what, int error)
+static void deliver_all(enum helper_command what, int error)
 {
 	struct helper_answer a = { .command = (uint8_t)what, .error = error };
 
 	for (unsigned i = 0; i < HELPER_SLOTS; i++) {
 		a.slot = (uint8_t)i;
-		tell(i, &a);
+		deliver(i, &a);
 	}
 }
 
-int helper_slot_new(const struct helper_slot *slot, helper_owner hear, void *owner)
+int helper_slot_new(const struct helper_slot *slot, helper_owner on_answer, void *owner)
 {
 	unsigned i;
 
@@ -59,7 +59,7 @@ int helper_slot_new(const struct helper_slot *slot, helper_owner hear, void *own
 	if (i == HELPER_SLOTS)
 		return -ENOSPC;
 	helper_slots[i] = *slot;
-	helper.owners[i].hear = hear;
+	helper.owners[i].on_answer = on_answer;
 	helper.owners[i].self = owner;
 	return (int)i;
 }
@@ -71,7 +71,7 @@ void helper_slot_end(int slot)
 
 		helper_send(slot, HELPER_DETACH, &r);
 	}
-	helper.owners[slot].hear = NULL;
+	helper.owners[slot].on_answer = NULL;
 	helper_slots[slot].self = NULL; /* in this process: the helper has its own */
 }
 
@@ -94,7 +94,7 @@ int helper_send(int slot, enum helper_command command, struct helper_record *r)
 	if (!helper.pid) {
 		ret = helper_carry_out(r, &a, &answered);
 		if (!ret && answered)
-			tell((unsigned)slot, &a);
+			deliver((unsigned)slot, &a);
 		return ret ? -EINVAL : 0;
 	}
 	if (send(helper.channel, r, sizeof *r, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -168,7 +168,7 @@ int helper_start(const struct rights *rights, char *err, size_t err_size)
 	close(ends[1]);
 	helper.channel = ends[0];
 	helper.pid = pid;
-	tell_all(HELPER_STARTED, 0);
+	deliver_all(HELPER_STARTED, 0);
 	return 0;
 fail:
 	snprintf(err, err_size, "cannot start the helper: %s", strerror(errno));
@@ -185,7 +185,7 @@ static void lose(void)
 	close(helper.channel);
 	helper.channel = -1;
 	log_error("the helper has ended: windows stay as they are from now on; restart ap-exporter");
-	tell_all(HELPER_ENDED, -ENOTCONN);
+	deliver_all(HELPER_ENDED, -ENOTCONN);
 }
 
 void helper_read(void *ctx, int fd)
@@ -198,7 +198,7 @@ void helper_read(void *ctx, int fd)
 		if (n != sizeof a)
 			break;
 		if (a.magic == HELPER_MAGIC && a.slot < HELPER_SLOTS)
-			tell(a.slot, &a);
+			deliver(a.slot, &a);
 	}
 	if (helper.channel >= 0 && (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)))
 		lose();

@@ -109,7 +109,7 @@ const struct oal_sampler_record *kmod_ring_next(struct kmod_ring *r, uint32_t ti
 	}
 }
 
-void kmod_ring_taken(struct kmod_ring *r, const struct oal_sampler_record *record)
+void kmod_ring_release(struct kmod_ring *r, const struct oal_sampler_record *record)
 {
 	r->tail += record->bytes;
 	__atomic_store_n(&r->reader->tail, r->tail, __ATOMIC_RELEASE);

@@ -28,8 +28,8 @@ void kmod_ring_close(struct kmod_ring *);
 /* Lays the ring over memory that has the header's page, the reader's and the records. -EPROTO: that is not it. */
 int kmod_ring_lay(struct kmod_ring *, void *memory, size_t bytes);
 /* The next record of a tick up to `tick`. NULL: none now, with *broken 0; or what stands there is no record, with
- * -EPROTO in it: nothing can be taken any more. It stays until kmod_ring_taken(). */
+ * -EPROTO in it: nothing can be taken any more. It stays until kmod_ring_release(). */
 const struct oal_sampler_record *kmod_ring_next(struct kmod_ring *, uint32_t tick, int *broken);
-void kmod_ring_taken(struct kmod_ring *, const struct oal_sampler_record *);
+void kmod_ring_release(struct kmod_ring *, const struct oal_sampler_record *);
 
 #endif

@@ -212,7 +212,7 @@ static void leave(struct kmod_source *k, enum why why)
 }
 
 /* What is the matter with the module, after its records were taken? */
-static enum why look(struct kmod_source *k, uint32_t tick)
+static enum why check_module(struct kmod_source *k, uint32_t tick)
 {
 	const struct oal_sampler_header *h = k->ring.header;
 	const uint32_t lost = __atomic_load_n(&h->records_lost, __ATOMIC_RELAXED);
@@ -248,10 +248,10 @@ void kmod_source_tick(struct kmod_source *k, const struct collector_tick *t)
 	tick = (uint32_t)((t->monotonic_us * 1000u - k->start.first_ns) / k->start.tick_ns);
 	while ((r = kmod_ring_next(&k->ring, tick, &broken))) {
 		kmod_table_record(k->table, r, k->ring.reader, t->due_us);
-		kmod_ring_taken(&k->ring, r);
+		kmod_ring_release(&k->ring, r);
 		k->records++;
 	}
-	why = broken ? BROKEN : look(k, tick);
+	why = broken ? BROKEN : check_module(k, tick);
 	if (why)
 		leave(k, why);
 }

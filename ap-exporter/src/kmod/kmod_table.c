@@ -14,7 +14,7 @@ struct known {
 	struct kmod_station data;
 	struct refresh_seen refresh;
 	uint8_t ac_sent; /* bit a: the category has had a row */
-	bool used, told; /* told: its counters, at least once */
+	bool used, reported; /* reported: its counters, at least once */
 };
 
 struct kmod_table {
@@ -23,7 +23,7 @@ struct kmod_table {
 	uint32_t max, cursor;
 	uint16_t device;
 	struct refresh refresh;
-	uint32_t refresh_at; /* tick at which it is told next */
+	uint32_t refresh_at; /* tick at which rows of it are due */
 	struct known known[];
 };
 
@@ -76,7 +76,7 @@ static struct known *find(struct kmod_table *t, uint64_t mac, bool add)
 	return unused;
 }
 
-static void put_acs(struct kmod_table *t, struct known *k)
+static void add_acs(struct kmod_table *t, struct known *k)
 {
 	for (unsigned a = 0; a < OAL_SAMPLER_ACS; a++) {
 		const uint8_t bit = (uint8_t)(1u << a);
@@ -89,8 +89,8 @@ static void put_acs(struct kmod_table *t, struct known *k)
 }
 
 /* Its flows may have packets all the same. */
-static void ask_for_more(const struct kmod_table *t, const struct oal_sampler_station *s,
-			 struct oal_sampler_reader *reader, uint64_t now_us)
+static void request_counters(const struct kmod_table *t, const struct oal_sampler_station *s,
+			     struct oal_sampler_reader *reader, uint64_t now_us)
 {
 	const uint32_t n = reader->wanted, slots = sizeof reader->wanted_mac / sizeof reader->wanted_mac[0];
 
@@ -103,7 +103,7 @@ static void ask_for_more(const struct kmod_table *t, const struct oal_sampler_st
 
 static void forget(struct kmod_table *t, struct known *k)
 {
-	if (k->told)
+	if (k->reported)
 		pipeline_gone(t->pipeline, OAL_STATION, &k->data.row);
 	for (unsigned a = 0; a < OAL_SAMPLER_ACS; a++)
 		if (k->ac_sent >> a & 1)
@@ -111,7 +111,7 @@ static void forget(struct kmod_table *t, struct known *k)
 	k->used = false;
 }
 
-static void put_refresh(void *pipeline, const struct oal_counter_refresh_row *row)
+static void add_refresh(void *pipeline, const struct oal_counter_refresh_row *row)
 {
 	pipeline_row(pipeline, OAL_COUNTER_REFRESH, row);
 }
@@ -122,21 +122,21 @@ static void gone_refresh(void *pipeline, const struct oal_counter_refresh_row *r
 }
 
 /* How often does the driver renew what it says? As with nl80211 (collect_stations.c). */
-static void look_at_refresh(struct kmod_table *t, struct known *k, const struct oal_station_row *before,
+static void observe_refresh(struct kmod_table *t, struct known *k, const struct oal_station_row *before,
 			    const struct oal_sampler_station *s)
 {
 	const struct oal_station_row *now = &k->data.row;
 	const uint32_t tick = s->record.tick;
 
-	if (k->told && s->active)
-		refresh_look(&t->refresh, &k->refresh, before, now, tick,
-			     now->rx_pkts != before->rx_pkts || now->tx_pkts != before->tx_pkts || k->data.changed);
+	if (k->reported && s->active)
+		refresh_observe(&t->refresh, &k->refresh, before, now, tick,
+				now->rx_pkts != before->rx_pkts || now->tx_pkts != before->tx_pkts || k->data.changed);
 	else
 		k->refresh = (struct refresh_seen){ 0 };
 	if ((int32_t)(tick - t->refresh_at) < 0)
 		return;
 	t->refresh_at = tick + SECOND_TICKS;
-	refresh_send(&t->refresh, put_refresh, t->pipeline);
+	refresh_send(&t->refresh, add_refresh, t->pipeline);
 }
 
 static void counters(struct kmod_table *t, const struct oal_sampler_station *s, struct oal_sampler_reader *reader,
@@ -149,11 +149,11 @@ static void counters(struct kmod_table *t, const struct oal_sampler_station *s, 
 		return; /* the module counts those that find no place */
 	before = k->data.row;
 	kmod_station_counters(&k->data, s);
-	look_at_refresh(t, k, &before, s);
+	observe_refresh(t, k, &before, s);
 	pipeline_row(t->pipeline, OAL_STATION, &k->data.row);
-	k->told = true;
-	put_acs(t, k);
-	ask_for_more(t, s, reader, now_us);
+	k->reported = true;
+	add_acs(t, k);
+	request_counters(t, s, reader, now_us);
 }
 
 void kmod_table_record(struct kmod_table *t, const struct oal_sampler_record *r, struct oal_sampler_reader *reader,
@@ -170,7 +170,7 @@ void kmod_table_record(struct kmod_table *t, const struct oal_sampler_record *r,
 		if (!k)
 			break; /* its counters come first */
 		kmod_station_depth(&k->data, depth);
-		put_acs(t, k);
+		add_acs(t, k);
 		break;
 	case OAL_SAMPLER_LEFT:
 		k = find(t, kmod_mac(left->mac), false);

@@ -130,7 +130,7 @@ static bool can_retire(const struct inference *f, unsigned n)
 }
 
 /* A newer candidate takes the place of one that still waits for its program. */
-static void take(struct inference *f, struct candidate *c)
+static void queue_candidate(struct inference *f, struct candidate *c)
 {
 	retire(f, (struct retired){.candidate = f->next});
 	f->next = c;
@@ -212,7 +212,7 @@ void inference_advance(struct inference *f)
 		f->c.wake(f->c.ctx);
 	}
 	if (c && c->withdrawals == wanted)
-		take(f, c);
+		queue_candidate(f, c);
 	else
 		retire(f, (struct retired){.candidate = c});
 }

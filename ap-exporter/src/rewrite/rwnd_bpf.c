@@ -75,7 +75,7 @@ static int check(const void *config, char *err, size_t err_size)
 }
 
 static void close_backend(struct action *a);
-static void hear(void *self, const struct helper_answer *a);
+static void on_answer(void *self, const struct helper_answer *a);
 
 /* Hands the programs over, and has them put on the ports that are there. */
 static int attach(struct backend *b, const char **step)
@@ -93,7 +93,7 @@ static int attach(struct backend *b, const char **step)
 	slot.place = b->ports.place;
 	slot.maps[0] = b->fd.clamps;
 	slot.maps[1] = b->fd.counters;
-	ret = helper_slot_new(&slot, hear, b);
+	ret = helper_slot_new(&slot, on_answer, b);
 	if (ret < 0)
 		return ret;
 	*step = "listen to rtnetlink";
@@ -205,7 +205,7 @@ static struct helper_record record_of(const struct rwnd_flow *f)
 }
 
 /* What the helper says. Sets and releases that failed: of one that it did itself the caller hears at once. */
-static void hear(void *self, const struct helper_answer *a)
+static void on_answer(void *self, const struct helper_answer *a)
 {
 	struct backend *b = self;
 
@@ -221,7 +221,7 @@ static void hear(void *self, const struct helper_answer *a)
 	tc_ports_answer(&b->ports, a);
 }
 
-static int tell(struct backend *b, enum helper_command command, struct helper_record *r)
+static int send_command(struct backend *b, enum helper_command command, struct helper_record *r)
 {
 	int ret;
 
@@ -241,21 +241,21 @@ static int set(struct action *a, const void *subject, uint64_t bytes, uint32_t t
 	r.mss_bytes = f->mss_bytes;
 	r.scale = f->scale;
 	r.ttl_ms = (uint16_t)ttl_ms;
-	return b->ports.n_attached ? tell(b, HELPER_SET, &r) : -ENOTCONN;
+	return b->ports.n_attached ? send_command(b, HELPER_SET, &r) : -ENOTCONN;
 }
 
 static int release(struct action *a, const void *subject)
 {
 	struct helper_record r = record_of(subject);
 
-	return tell(backend_of(a), HELPER_RELEASE, &r);
+	return send_command(backend_of(a), HELPER_RELEASE, &r);
 }
 
 static void release_all(struct action *a)
 {
 	struct helper_record r = { 0 };
 
-	tell(backend_of(a), HELPER_CLEAR, &r);
+	send_command(backend_of(a), HELPER_CLEAR, &r);
 }
 
 /* --- counters: those of the last answer; while the helper runs, of the last time that somebody looked, which is once a

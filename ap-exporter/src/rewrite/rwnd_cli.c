@@ -45,7 +45,7 @@ static void answer_error(struct session *s, const char *why)
 }
 
 /* Everything that happens without a command. */
-static void look_after(struct session *s)
+static void poll_session(struct session *s)
 {
 	const bool killed = s->kill_file[0] && access(s->kill_file, F_OK) == 0;
 
@@ -64,7 +64,7 @@ static void sleep_for(struct session *s, uint32_t ms)
 		const uint64_t left_ms = (until_us - now_us + 999) / 1000;
 
 		poll(NULL, 0, left_ms < POLL_MS ? (int)left_ms : POLL_MS);
-		look_after(s);
+		poll_session(s);
 	}
 }
 
@@ -86,7 +86,7 @@ static bool carry_out(struct session *s, const char *line)
 	char err[LINE];
 	int ret = 0;
 
-	look_after(s);
+	poll_session(s);
 	if (rwnd_command_parse(&c, line, err, sizeof err) < 0) {
 		answer_error(s, err);
 		return true;
@@ -140,7 +140,7 @@ static void serve(struct session *s, int fd)
 
 	while (!stopped && !ferror(s->out)) {
 		if (poll(&p, 1, POLL_MS) <= 0) {
-			look_after(s);
+			poll_session(s);
 			continue;
 		}
 		n = read(fd, buf + len, sizeof buf - 1 - len);

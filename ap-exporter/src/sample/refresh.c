@@ -33,8 +33,8 @@ static void add_gap(struct refresh *r, unsigned i, uint32_t gap)
 	}
 }
 
-void refresh_look(struct refresh *r, struct refresh_seen *s, const void *before, const void *now, uint32_t tick,
-		  bool busy)
+void refresh_observe(struct refresh *r, struct refresh_seen *s, const void *before, const void *now, uint32_t tick,
+		     bool busy)
 {
 	const struct oal_table *t = &oal_tables[r->table->table];
 
@@ -71,9 +71,9 @@ uint32_t refresh_interval(const struct refresh *r, uint32_t interval, uint64_t t
 	return period > interval && tick / period % REFRESH_TRY ? period : interval;
 }
 
-static bool is_news(uint32_t told, uint32_t us)
+static bool is_news(uint32_t sent_us, uint32_t us)
 {
-	return us > told + told / REFRESH_CHANGE || us + told / REFRESH_CHANGE < told;
+	return us > sent_us + sent_us / REFRESH_CHANGE || us + sent_us / REFRESH_CHANGE < sent_us;
 }
 
 static struct oal_counter_refresh_row row_of(const struct refresh *r, unsigned i)
@@ -83,20 +83,20 @@ static struct oal_counter_refresh_row row_of(const struct refresh *r, unsigned i
 	return (struct oal_counter_refresh_row){ .device = r->device,
 						 .of_table = t->id,
 						 .of_field = t->columns[r->table->columns[i]].field,
-						 .period_us = r->counters[i].told };
+						 .period_us = r->counters[i].sent_us };
 }
 
-void refresh_send(struct refresh *r, refresh_row put, void *to)
+void refresh_send(struct refresh *r, refresh_row add, void *to)
 {
 	for (unsigned i = 0; i < r->table->n; i++) {
 		const uint64_t us = (uint64_t)refresh_ticks(r, i) * OAL_SETTING_TICK_US;
 		struct oal_counter_refresh_row row;
 
-		if (!us || us > UINT32_MAX || !is_news(r->counters[i].told, (uint32_t)us))
+		if (!us || us > UINT32_MAX || !is_news(r->counters[i].sent_us, (uint32_t)us))
 			continue;
-		r->counters[i].told = (uint32_t)us;
+		r->counters[i].sent_us = (uint32_t)us;
 		row = row_of(r, i);
-		put(to, &row);
+		add(to, &row);
 	}
 }
 
@@ -111,7 +111,7 @@ void refresh_forget(struct refresh *r, refresh_row gone, void *to)
 	memset(r->counters, 0, sizeof r->counters);
 }
 
-static void put_sample(void *samples, const struct oal_counter_refresh_row *row)
+static void add_sample(void *samples, const struct oal_counter_refresh_row *row)
 {
 	samples_row(samples, OAL_COUNTER_REFRESH, row);
 }
@@ -123,7 +123,7 @@ static void gone_sample(void *samples, const struct oal_counter_refresh_row *row
 
 void refresh_send_samples(struct refresh *r, struct samples *s)
 {
-	refresh_send(r, put_sample, s);
+	refresh_send(r, add_sample, s);
 }
 
 void refresh_forget_samples(struct refresh *r, struct samples *s)

@@ -40,14 +40,14 @@ struct refresh {
 	struct {
 		uint32_t shortest[2]; /* gaps of the present run, in ticks */
 		uint32_t found; /* what the run before found; 0: nothing yet */
-		uint32_t told; /* µs, in the last row of it */
+		uint32_t sent_us; /* in the last row of it */
 		uint8_t gaps;
 	} counters[REFRESH_MOST];
 };
 
 /* An answer about an entity at `tick`, after one that said `before`. `busy`: something went on since then. */
-void refresh_look(struct refresh *, struct refresh_seen *, const void *before, const void *now, uint32_t tick,
-		  bool busy);
+void refresh_observe(struct refresh *, struct refresh_seen *, const void *before, const void *now, uint32_t tick,
+		     bool busy);
 /* Period of the i-th counter in ticks; 0: not known. */
 uint32_t refresh_ticks(const struct refresh *, unsigned i);
 /* Ticks until the next request of a survey, which is due each `interval` ticks: as long as the driver takes to renew

@@ -109,7 +109,7 @@ static struct timespec at(uint64_t monotonic_us)
 }
 
 /* The thread looks at `begin` and `stop`. */
-static void tell(const struct sampler *s)
+static void wake(const struct sampler *s)
 {
 	(void)!write(s->news, &(uint64_t){ 1 }, sizeof(uint64_t));
 }
@@ -247,7 +247,7 @@ void sampler_stop(struct sampler *s)
 		samples_close(s->samples);
 		pthread_mutex_lock(&s->lock);
 		s->stop = true;
-		tell(s);
+		wake(s);
 		while (!s->ended && !ret)
 			ret = pthread_cond_timedwait(&s->end, &s->lock, &until);
 		ended = s->ended;
@@ -272,7 +272,7 @@ void sampler_tick(struct sampler *s, const struct collector_tick *t, struct pipe
 		s->first_number = t->number;
 		s->first_us = t->monotonic_us;
 		s->begin = s->anchored = true;
-		tell(s);
+		wake(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 	samples_drain(s->samples, p, counts, t->due_us);

@@ -17,7 +17,7 @@ enum {
 };
 
 enum op { OP_WRAP, OP_ROW, OP_QUEUE, OP_GONE, OP_QUEUE_GONE, OP_ROUND, OP_UNSEEN, OP_ALL_GONE, OP_ADDRESS, OP_COUNT,
-	  OP_ASK };
+	  OP_QUERY };
 
 struct head {
 	uint16_t len; /* of the record, this included; a multiple of 8. OP_WRAP: the rest of the ring */
@@ -37,7 +37,7 @@ struct address_record {
 	uint8_t ip[16];
 };
 
-struct ask_record {
+struct query_record {
 	uint64_t mac, hold_us;
 };
 
@@ -56,7 +56,7 @@ size_t samples_room(unsigned stations)
 {
 	const size_t station = sizeof(struct oal_station_row) + sizeof(struct head) +
 			       AC_ROWS * (sizeof(struct oal_station_ac_row) + sizeof(struct head)) +
-			       sizeof(struct ask_record) + sizeof(struct head);
+			       sizeof(struct query_record) + sizeof(struct head);
 
 	return 2 * stations * station + OTHER_ROOM;
 }
@@ -106,7 +106,8 @@ static void publish(struct samples *s, uint32_t len)
 	__atomic_store_n(&s->head, s->head + len, __ATOMIC_RELEASE);
 }
 
-static void put(struct samples *s, enum op op, enum oal_table_id table, uint16_t device, const void *body, size_t size)
+static void append(struct samples *s, enum op op, enum oal_table_id table, uint16_t device, const void *body,
+		   size_t size)
 {
 	struct head h = { .len = (uint16_t)((sizeof h + size + 7) & ~7u), .op = (uint8_t)op, .table = (uint8_t)table,
 			  .device = device };
@@ -131,45 +132,45 @@ static void put(struct samples *s, enum op op, enum oal_table_id table, uint16_t
 
 void samples_row(struct samples *s, enum oal_table_id t, const void *row)
 {
-	put(s, OP_ROW, t, 0, row, oal_tables[t].row_size);
+	append(s, OP_ROW, t, 0, row, oal_tables[t].row_size);
 }
 
 void samples_gone(struct samples *s, enum oal_table_id t, const void *row)
 {
-	put(s, OP_GONE, t, 0, row, oal_tables[t].row_size);
+	append(s, OP_GONE, t, 0, row, oal_tables[t].row_size);
 }
 
-static void put_queue(struct samples *s, enum op op, const struct oal_queue_row *row, const char *kind)
+static void append_queue(struct samples *s, enum op op, const struct oal_queue_row *row, const char *kind)
 {
 	struct queue_record r = { .row = *row };
 
 	snprintf(r.kind, sizeof r.kind, "%s", kind);
-	put(s, op, OAL_QUEUE, 0, &r, sizeof r);
+	append(s, op, OAL_QUEUE, 0, &r, sizeof r);
 }
 
 void samples_queue(struct samples *s, const struct oal_queue_row *row, const char *kind)
 {
-	put_queue(s, OP_QUEUE, row, kind);
+	append_queue(s, OP_QUEUE, row, kind);
 }
 
 void samples_queue_gone(struct samples *s, const struct oal_queue_row *row, const char *kind)
 {
-	put_queue(s, OP_QUEUE_GONE, row, kind);
+	append_queue(s, OP_QUEUE_GONE, row, kind);
 }
 
 void samples_round(struct samples *s)
 {
-	put(s, OP_ROUND, 0, 0, NULL, 0);
+	append(s, OP_ROUND, 0, 0, NULL, 0);
 }
 
 void samples_unseen_gone(struct samples *s, enum oal_table_id t, uint16_t device)
 {
-	put(s, OP_UNSEEN, t, device, NULL, 0);
+	append(s, OP_UNSEEN, t, device, NULL, 0);
 }
 
 void samples_all_gone(struct samples *s, enum oal_table_id t, uint16_t device)
 {
-	put(s, OP_ALL_GONE, t, device, NULL, 0);
+	append(s, OP_ALL_GONE, t, device, NULL, 0);
 }
 
 void samples_address(struct samples *s, const uint8_t *ip, int ip_len, uint64_t mac)
@@ -177,19 +178,19 @@ void samples_address(struct samples *s, const uint8_t *ip, int ip_len, uint64_t 
 	struct address_record r = { .mac = mac, .len = ip_len };
 
 	memcpy(r.ip, ip, ip_len == 16 ? 16 : 4);
-	put(s, OP_ADDRESS, 0, 0, &r, sizeof r);
+	append(s, OP_ADDRESS, 0, 0, &r, sizeof r);
 }
 
 void samples_count(struct samples *s, const struct collector_counts *c)
 {
-	put(s, OP_COUNT, 0, 0, c, sizeof *c);
+	append(s, OP_COUNT, 0, 0, c, sizeof *c);
 }
 
-void samples_ask(struct samples *s, uint64_t mac, uint64_t hold_us)
+void samples_query(struct samples *s, uint64_t mac, uint64_t hold_us)
 {
-	const struct ask_record r = { mac, hold_us };
+	const struct query_record r = { mac, hold_us };
 
-	put(s, OP_ASK, 0, 0, &r, sizeof r);
+	append(s, OP_QUERY, 0, 0, &r, sizeof r);
 }
 
 bool samples_wanted(struct samples *s, uint64_t *mac)
@@ -233,7 +234,7 @@ static void hand(struct samples *s, struct pipeline *p, struct collector_counts 
 		 const struct head *h, uint8_t *body)
 {
 	const struct address_record *address = (const void *)body;
-	const struct ask_record *ask = (const void *)body;
+	const struct query_record *query = (const void *)body;
 	const enum oal_table_id table = h->table;
 
 	switch ((enum op)h->op) {
@@ -246,9 +247,9 @@ static void hand(struct samples *s, struct pipeline *p, struct collector_counts 
 	case OP_ALL_GONE: pipeline_gone_before(p, table, h->device, UINT64_MAX); break;
 	case OP_ADDRESS: pipeline_station_addr(p, address->ip, address->len, address->mac); break;
 	case OP_COUNT: add(counts, (const void *)body); break;
-	case OP_ASK:
-		if (pipeline_station_active(p, ask->mac, now_us > ask->hold_us ? now_us - ask->hold_us : 0))
-			want(s, ask->mac);
+	case OP_QUERY:
+		if (pipeline_station_active(p, query->mac, now_us > query->hold_us ? now_us - query->hold_us : 0))
+			want(s, query->mac);
 		break;
 	case OP_WRAP: break;
 	}

@@ -51,7 +51,7 @@ void samples_address(struct samples *, const uint8_t *ip, int ip_len, uint64_t m
 /* What was counted since the last call. */
 void samples_count(struct samples *, const struct collector_counts *);
 /* Had a flow of this station a packet in the last `hold_us`? The answer, if it is yes, is in samples_wanted(). */
-void samples_ask(struct samples *, uint64_t mac, uint64_t hold_us);
+void samples_query(struct samples *, uint64_t mac, uint64_t hold_us);
 /* The next station whose flows have packets. False: no more for now. */
 bool samples_wanted(struct samples *, uint64_t *mac);
 

@@ -84,7 +84,7 @@ static void write_one(struct file *f, const struct head *h, size_t len)
 }
 
 /* Takes the oldest batch out of the queue. Its length; 0: there is none, and there will be none. */
-static size_t take(struct file *f, struct head *h)
+static size_t dequeue(struct file *f, struct head *h)
 {
 	const uint8_t *record = NULL;
 	size_t len = 0;
@@ -132,7 +132,7 @@ static void *run(void *self)
 	bool alone;
 	int ret;
 
-	while ((len = take(f, &h)) > 0)
+	while ((len = dequeue(f, &h)) > 0)
 		if (len <= f->batch_room)
 			write_one(f, &h, len);
 	ret = capture_close(&f->writer);

@@ -56,9 +56,9 @@ struct tap_ops {
 	/* Counts this station's bytes from now on (`wanted`), or no longer. NULL: it counts none. Negative errno:
 	 * -E2BIG beyond max_stations, where that is known at once. */
 	int (*station)(void *self, uint64_t mac, bool wanted);
-	/* Who hears what was counted; NULL: nobody any more. */
-	void (*station_told)(void *self, tap_station_cb, void *ctx);
-	/* Asks what it counted of a station: it is told at once, or before long. -ENOENT: nothing. */
+	/* Calls this with what was counted from now on; NULL: nothing any more. */
+	void (*on_station_bytes)(void *self, tap_station_cb, void *ctx);
+	/* Queries what it counted of a station: the callback comes at once, or before long. -ENOENT: nothing. */
 	int (*station_bytes)(void *self, uint64_t mac);
 	void (*close)(void *self);
 };

@@ -33,8 +33,8 @@ struct tap {
 	uint32_t *frames, *overruns; /* one a processor: as last read, of counts that wrap */
 	struct tap_stats stats;
 	int asked_error; /* of the last question, where the answer is there at once */
-	tap_station_cb told; /* of what is asked about stations */
-	void *told_ctx;
+	tap_station_cb on_bytes; /* of what is asked about stations */
+	void *on_bytes_ctx;
 	/* During a read. */
 	tap_frame_cb cb;
 	void *ctx;
@@ -167,7 +167,7 @@ static int half_blind(const struct tap *t, char *err, size_t err_size)
 	return -EBUSY;
 }
 
-static void hear(void *self, const struct helper_answer *a);
+static void on_answer(void *self, const struct helper_answer *a);
 
 /* Hands the programs over, and has them put on the port if it is there. */
 static int attach(struct tap *t, const char **step)
@@ -184,7 +184,7 @@ static int attach(struct tap *t, const char **step)
 	tc_ports_programs(&t->ports, fds.up, fds.down);
 	slot.place = t->ports.place;
 	slot.maps[0] = t->programs.stations;
-	ret = helper_slot_new(&slot, hear, t);
+	ret = helper_slot_new(&slot, on_answer, t);
 	if (ret < 0)
 		return ret;
 	*step = "listen to rtnetlink";
@@ -255,7 +255,7 @@ static int check(const struct tap_config *c, char *err, size_t err_size)
 
 /* --- reading */
 
-static void take(void *ctx, const void *data, uint32_t size)
+static void read_record(void *ctx, const void *data, uint32_t size)
 {
 	struct tap *t = ctx;
 	const struct tap_record *r = data;
@@ -290,7 +290,7 @@ static void read_tap(void *self, int64_t to_realtime_us, tap_frame_cb cb, void *
 	t->cb = cb;
 	t->ctx = ctx;
 	t->to_realtime_us = to_realtime_us;
-	tap_ring_read(&t->ring, t->most, take, t);
+	tap_ring_read(&t->ring, t->most, read_record, t);
 	count(t);
 }
 
@@ -321,7 +321,7 @@ static uint64_t mac_of(const uint8_t octets[6])
 	return mac;
 }
 
-static int ask(struct tap *t, enum helper_command command, uint64_t mac)
+static int send_command(struct tap *t, enum helper_command command, uint64_t mac)
 {
 	struct helper_record r = { 0 };
 
@@ -332,7 +332,7 @@ static int ask(struct tap *t, enum helper_command command, uint64_t mac)
 }
 
 /* What the helper says. */
-static void hear(void *self, const struct helper_answer *a)
+static void on_answer(void *self, const struct helper_answer *a)
 {
 	struct tap *t = self;
 	const struct tap_station seen = { .down_bytes = a->values[0], .up_bytes = a->values[1] };
@@ -340,8 +340,8 @@ static void hear(void *self, const struct helper_answer *a)
 	if (a->command == HELPER_STARTED) {
 		bpf_object__close(t->object);
 		t->object = NULL;
-	} else if (a->command == HELPER_READ && !a->error && t->told) {
-		t->told(t->told_ctx, mac_of(a->mac), &seen);
+	} else if (a->command == HELPER_READ && !a->error && t->on_bytes) {
+		t->on_bytes(t->on_bytes_ctx, mac_of(a->mac), &seen);
 	}
 	t->asked_error = a->error;
 	tc_ports_answer(&t->ports, a);
@@ -350,23 +350,23 @@ static void hear(void *self, const struct helper_answer *a)
 static int station(void *self, uint64_t mac, bool wanted)
 {
 	struct tap *t = self;
-	const int ret = ask(t, wanted ? HELPER_SET : HELPER_RELEASE, mac);
+	const int ret = send_command(t, wanted ? HELPER_SET : HELPER_RELEASE, mac);
 
 	return ret ? ret : t->asked_error;
 }
 
-static void station_told(void *self, tap_station_cb cb, void *ctx)
+static void on_station_bytes(void *self, tap_station_cb cb, void *ctx)
 {
 	struct tap *t = self;
 
-	t->told = cb;
-	t->told_ctx = ctx;
+	t->on_bytes = cb;
+	t->on_bytes_ctx = ctx;
 }
 
 static int station_bytes(void *self, uint64_t mac)
 {
 	struct tap *t = self;
-	const int ret = ask(t, HELPER_READ, mac);
+	const int ret = send_command(t, HELPER_READ, mac);
 
 	return ret ? ret : t->asked_error;
 }
@@ -379,7 +379,7 @@ const struct tap_ops tap_bpf = {
 	.second = second,
 	.stats = stats,
 	.station = station,
-	.station_told = station_told,
+	.on_station_bytes = on_station_bytes,
 	.station_bytes = station_bytes,
 	.close = close_tap,
 };

@@ -37,8 +37,8 @@ static void judge(struct tap_watch_direction *d)
 		d->bypassed = false;
 }
 
-void tap_watch_look(struct tap_watch *w, const uint64_t tap_bytes[TAP_WATCH_DIRECTIONS],
-		    const uint64_t station_bytes[TAP_WATCH_DIRECTIONS])
+void tap_watch_compare(struct tap_watch *w, const uint64_t tap_bytes[TAP_WATCH_DIRECTIONS],
+		       const uint64_t station_bytes[TAP_WATCH_DIRECTIONS])
 {
 	for (unsigned i = 0; i < TAP_WATCH_DIRECTIONS; i++) {
 		struct tap_watch_direction *d = &w->direction[i];

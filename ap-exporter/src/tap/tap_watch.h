@@ -31,9 +31,9 @@ struct tap_watch {
 void tap_watch_begin(struct tap_watch *, const uint64_t station_bytes[TAP_WATCH_DIRECTIONS]);
 /* Is there enough to judge, or a counter that went back, so that the tap's totals are wanted? */
 bool tap_watch_due(const struct tap_watch *, const uint64_t station_bytes[TAP_WATCH_DIRECTIONS]);
-/* A look, at most once a second: totals now. */
-void tap_watch_look(struct tap_watch *, const uint64_t tap_bytes[TAP_WATCH_DIRECTIONS],
-		    const uint64_t station_bytes[TAP_WATCH_DIRECTIONS]);
+/* At most once a second: totals now. */
+void tap_watch_compare(struct tap_watch *, const uint64_t tap_bytes[TAP_WATCH_DIRECTIONS],
+		       const uint64_t station_bytes[TAP_WATCH_DIRECTIONS]);
 /* The direction that passes the tap by; TAP_WATCH_DIRECTIONS: none that is known. */
 unsigned tap_watch_bypassed(const struct tap_watch *);
 /* Was it ever compared? */
