@@ -263,7 +263,7 @@ func (f *fleet) turns(ctx context.Context, n int) (at []int64, err error) {
 	for i := 0; i < n && err == nil; i++ {
 		off := i%2 == 0
 		at = append(at, time.Now().UnixMicro())
-		if err = f.replica.Turn("fleet", off, "bench", "measured"); err != nil {
+		if err = f.replica.SetKill("fleet", off, "bench", "measured"); err != nil {
 			break
 		}
 		err = f.until(ctx, "all have heard the kill switch", time.Minute, func(s summary) bool {
@@ -309,7 +309,7 @@ func latencies(asked []int64, heard [][]int64, n int) (func(q float64) float64, 
 	var ms []float64
 	for i := range asked {
 		if i >= len(heard) || len(heard[i]) != n {
-			return nil, fmt.Errorf("turn %d of the kill switch was not heard by all", i+1)
+			return nil, fmt.Errorf("change %d of the kill switch was not heard by all", i+1)
 		}
 		for _, at := range heard[i] {
 			ms = append(ms, float64(at-asked[i])/1e3)

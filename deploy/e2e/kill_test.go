@@ -33,13 +33,13 @@ func TestKillSwitch(t *testing.T) {
 	eventually(t, says("both know all"), func() bool { return knowsAll(one) && knowsAll(two) })
 
 	for _, scope := range []string{"site/kill-la", "ap/kill-lab", "ap/kill-hall-0009"} {
-		if err := one.Turn(scope, true, "ann", "typing error"); err == nil || !strings.Contains(err.Error(), "404") {
+		if err := one.SetKill(scope, true, "ann", "typing error"); err == nil || !strings.Contains(err.Error(), "404") {
 			t.Errorf("%s: %v", scope, err)
 		}
 	}
-	must(t, two.Turn("site/kill-lab", true, "ann", "users complain"))
+	must(t, two.SetKill("site/kill-lab", true, "ann", "users complain"))
 	killed(t, lab, 5)
-	must(t, two.Turn("ap/kill-hall-0002", true, "ann", "this one too"))
+	must(t, two.SetKill("ap/kill-hall-0002", true, "ann", "this one too"))
 	killed(t, hall, 1)
 	if out, err := one.Ctl("kill", "fleet", "--who", "bob", "--reason", "everything"); err != nil ||
 		!strings.Contains(out, `"killed": true`) {
@@ -73,7 +73,7 @@ func TestKillSwitch(t *testing.T) {
 		t.Errorf("%v %s", err, out)
 	}
 	killed(t, hall, 1)
-	must(t, one.Turn("ap/kill-hall-0002", false, "ann", "over"))
+	must(t, one.SetKill("ap/kill-hall-0002", false, "ann", "over"))
 	killed(t, hall, 0)
 	if lab.Killed() != 5 || late.Killed() != 2 {
 		t.Error("the site was switched on with the fleet")
@@ -82,7 +82,7 @@ func TestKillSwitch(t *testing.T) {
 		!strings.Contains(out, "users complain") || strings.Contains(out, "fleet") {
 		t.Errorf("%v %s", err, out)
 	}
-	must(t, two.Turn("site/kill-lab", false, "ann", "over"))
+	must(t, two.SetKill("site/kill-lab", false, "ann", "over"))
 	killed(t, lab, 0)
 	killed(t, late, 0)
 	var lines []string
@@ -123,7 +123,7 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 	}
 	is(false)
 	eventually(t, says("the service knows it"), func() bool {
-		return r.Turn("site/kill-site", true, "ann", "x") == nil
+		return r.SetKill("site/kill-site", true, "ann", "x") == nil
 	})
 	is(true)
 	eventually(t, says("the service knows that it heard"), func() bool {
@@ -140,7 +140,7 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 	})
 	is(true)
 	must(t, r.Start())
-	must(t, r.Turn("site/kill-site", false, "ann", "over"))
+	must(t, r.SetKill("site/kill-site", false, "ann", "over"))
 	is(false)
 }
 

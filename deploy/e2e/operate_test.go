@@ -24,13 +24,13 @@ func TestBackup(t *testing.T) {
 	defer withdraw(t, "champion/site/b")
 	first := send(t, release.Champion, "site/b", 1, nil)
 	eventually(t, says("version 1 everywhere"), func() bool { return f.Have(first) == 3 })
-	must(t, r.Turn("ap/backup-0001", true, "ann", "before"))
+	must(t, r.SetKill("ap/backup-0001", true, "ann", "before"))
 	killed(t, f, 1)
 	if out := ctl(t, r, "backup", backup); !strings.Contains(out, "bytes") {
 		t.Error(out)
 	}
-	must(t, r.Turn("site/b", true, "ann", "after"))
-	must(t, r.Turn("ap/backup-0001", false, "ann", "after"))
+	must(t, r.SetKill("site/b", true, "ann", "after"))
+	must(t, r.SetKill("ap/backup-0001", false, "ann", "after"))
 	killed(t, f, 3)
 	ctl(t, r, "revoke", "backup-0003", "--reason", "after")
 	eventually(t, says("Kafka says so"), func() bool { return containsAny(said("backup-0003"), "after") })

@@ -77,9 +77,9 @@ func TestAStalledStoreStopsNoKill(t *testing.T) {
 		must(t, one.Get("/v1/control/kill/site/stalled-lab", &counts))
 		return counts.Connected == polling
 	})
-	must(t, two.Turn("fleet", true, "ann", "known before"))
+	must(t, two.SetKill("fleet", true, "ann", "known before"))
 	eventually(t, says("the other replica's kill is known"), func() bool { return killOf(t, one, "fleet").Killed })
-	must(t, two.Turn("fleet", false, "ann", "over"))
+	must(t, two.SetKill("fleet", false, "ann", "over"))
 	killed(t, lab, 0)
 	heard.lock.Lock()
 	clear(heard.at)
@@ -136,6 +136,6 @@ func TestAStalledStoreStopsNoKill(t *testing.T) {
 			metricOf(t, one, "oal_deploy_store_away_since_seconds") == 0 &&
 			metricOf(t, one, `oal_deploy_unstored{table="access"}`) == 0
 	})
-	must(t, two.Turn("site/stalled-lab", false, "ann", "over"))
+	must(t, two.SetKill("site/stalled-lab", false, "ann", "over"))
 	killed(t, newcomer, 0)
 }

@@ -24,7 +24,7 @@ func main() {
 	}
 	if len(found) > 0 {
 		fmt.Fprintln(os.Stderr, "lockcheck: take what is needed under the lock, let go of it, then ask; if one at a "+
-			"time may ask, use internal/turn")
+			"time may ask, use internal/permit")
 		os.Exit(1)
 	}
 }

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_registry.errors import NotPackagable
 from oal_registry.gate import Gate
-from oal_registry.policy_releases import PolicyReleases
+from oal_registry.policy_reconciler import PolicyReconciler
 from oal_registry.promotion import Promotion
 from oal_registry.release_topic import KafkaTrouble, ReleaseTopic
 from oal_registry.slot_memory import SlotMemory
@@ -76,7 +76,7 @@ def here(tmp_path):
         parts = made.topic, REGISTRY, SlotMemory(tmp_path / "slots.json"), made.status, CANARY, folder
         parts += (Gate(made.mlflow, FAIR.name, False, made.status),)
         made.promotion = Promotion(Compiled(FAIR, made.mlflow), *parts)
-        made.policies = PolicyReleases(made.topic, folder, REGISTRY, made.status, {FAIR.name})
+        made.policies = PolicyReconciler(made.topic, folder, REGISTRY, made.status, {FAIR.name})
 
     def passes() -> None:
         made.topic.look()

@@ -26,7 +26,7 @@ from oal_schema.nodes import MISSING
 from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_training.batch import data_sets, experiment, run
-from oal_training.batch import gate as judge
+from oal_training.batch import gate as training_gate
 from oal_training.stored import kept, parquet
 from sklearn.metrics import f1_score
 from test_several_policies import CANARY, EXAMPLE, FAIR, Mlflow, Topic
@@ -84,8 +84,8 @@ def fitted(tmp_path_factory):
 @pytest.fixture
 def here(fitted, tmp_path, monkeypatch):
     """The registry's parts with one policy that asks for the comparison with persistence, and one that does not."""
-    by = {"rwnd-fair": judge.Rules(rivals=("persistence",), block_s=(30, 10))}
-    monkeypatch.setattr(judge, "rules", lambda policy: by.get(policy, judge.Rules()))
+    by = {"rwnd-fair": training_gate.Rules(rivals=("persistence",), block_s=(30, 10))}
+    monkeypatch.setattr(training_gate, "rules", lambda policy: by.get(policy, training_gate.Rules()))
     folder = tmp_path / "kept"
     shutil.copytree(fitted.folder, folder)
     (tmp_path / "in-force").mkdir()
@@ -132,7 +132,7 @@ def here(fitted, tmp_path, monkeypatch):
 
 def test_a_tree_that_beats_persistence_but_not_one_column_is_refused(here):
     """`unacked_bytes` as it is has the greater onset AP; it is chosen on what the run kept of its training."""
-    here.by["rwnd-fair"] = judge.Rules(rivals=("persistence", "best_column"), block_s=(30, 10))
+    here.by["rwnd-fair"] = training_gate.Rules(rivals=("persistence", "best_column"), block_s=(30, 10))
     here.alias(SMALL)
     assert here.champion() == 0
     assert "no better: onset AP " in here.tags(SMALL)["oal.gate"] or "worse: onset AP " in here.tags(SMALL)["oal.gate"]

@@ -11,7 +11,7 @@ from oal_registry.errors import NotPackagable
 from oal_registry.gate import Gate
 from oal_registry.mlflow_client import Gone
 from oal_registry.models import CompiledModel
-from oal_registry.policy_releases import PolicyReleases
+from oal_registry.policy_reconciler import PolicyReconciler
 from oal_registry.promotion import Promotion
 from oal_registry.release_topic import ReleaseTopic
 from oal_registry.slot_memory import SlotMemory
@@ -115,7 +115,7 @@ def platform(tmp_path):
             )
             for m in manifests
         }
-        here.policies = PolicyReleases(here.topic, here.folder, here.key, here.status, {m.name for m in manifests})
+        here.policies = PolicyReconciler(here.topic, here.folder, here.key, here.status, {m.name for m in manifests})
 
     def passes(n: int = 2) -> int:
         changes = 0

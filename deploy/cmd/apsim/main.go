@@ -30,7 +30,7 @@ type report struct {
 	Versions map[uint32]stats `json:"versions"` // of policy rwnd-fair
 	// Policies are the versions of all others, by policy.
 	Policies map[string]map[uint32]stats `json:"policies,omitempty"`
-	// Turns is when each AP heard the first, the second, … turn of the kill switch, µs since 1970.
+	// Turns is when each AP heard the first, the second, … change of the kill switch, µs since 1970.
 	Turns [][]int64 `json:"turns,omitempty"`
 }
 

@@ -85,7 +85,7 @@ func (c *client) run(command, id string, o options) error {
 		}
 		return c.raw("POST", rollout+"/approve", map[string]string{"reason": o.reason})
 	case "kill", "unkill":
-		return c.turn(command, id, o.who, o.reason)
+		return c.setKill(command, id, o.who, o.reason)
 	case "kills":
 		return c.kills()
 	case "ticket":
@@ -133,8 +133,8 @@ func userName() string {
 	return ""
 }
 
-// turn turns the kill switch.
-func (c *client) turn(command, scope, who, reason string) error {
+// setKill turns the kill switch.
+func (c *client) setKill(command, scope, who, reason string) error {
 	if err := fleet.CheckScope(scope); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ const usage = `usage: oal-deploy serve --config FILE            run the push ser
            restore AP_ID [--reason TEXT]         let it in again
            access                                who is revoked
            audit [--limit N]                     who asked the admin interface for what
-           history [--limit N]                   latest steps, refusals, enrolments and turns of the kill switch
+           history [--limit N]                   latest steps, refusals, enrolments and changes of the kill switch
            backup FILE                           copy the state of the running service (embedded store)
        oal-deploy restore --config FILE [--force] BACKUP   put a copy back while the service is stopped
        oal-deploy user NAME ROLE                 a token, and its line for admin_users_file

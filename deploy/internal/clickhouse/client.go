@@ -1,4 +1,4 @@
-// Package clickhouse reads the abort metrics of rollouts.
+// Package clickhouse reads rollout metrics.
 package clickhouse
 
 import (
@@ -63,20 +63,20 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 	parameters := c.parameters(r)
 	away := ""
 	for _, guard := range r.Watched() {
-		metric, known := rollout.AbortMetrics[guard.Metric]
+		query, known := rollout.MetricQueries[guard.Metric]
 		switch {
 		case away != "":
 			m.Readings[guard.Metric] = rollout.Reading{Why: away}
 		case !known:
 			m.Readings[guard.Metric] = rollout.Reading{Why: "this service does not know how"}
 		default:
-			row, err := c.row(ctx, metric.Query, parameters)
+			row, err := c.row(ctx, query.SQL, parameters)
 			if err != nil {
 				away = err.Error()
 				m.Readings[guard.Metric] = rollout.Reading{Why: away}
 				continue
 			}
-			m.Readings[guard.Metric] = judge(row, metric, r.MinAPs())
+			m.Readings[guard.Metric] = readingOf(row, query, r.MinAPs())
 		}
 	}
 	if m.OnsetsWhy = away; away == "" && r.MinOnsets() > 0 {
@@ -107,23 +107,23 @@ func (c *Client) parameters(r *rollout.Rollout) map[string]string {
 		"baseline": number(baseline)}
 }
 
-// judge says what a metric's row is worth.
-func judge(row []float64, metric rollout.AbortMetric, minAPs int) rollout.Reading {
+// readingOf says what the row of a metric's query is worth.
+func readingOf(row []float64, query rollout.MetricQuery, minAPs int) rollout.Reading {
 	if len(row) != 5 {
 		return rollout.Reading{Why: "ClickHouse's answer is not one row of five numbers"}
 	}
 	aps, evidence, restAPs, rest, value := row[0], row[1], row[2], row[3], row[4]
-	least := float64(metric.Min)
+	least := float64(query.Min)
 	switch {
 	case aps < float64(minAPs) || evidence < least:
 		return rollout.Reading{Why: fmt.Sprintf("too little: %.0f %s of %.0f APs with the bundle, it takes %d of %d",
-			evidence, metric.Unit, aps, metric.Min, minAPs)}
-	case metric.Rest && rest < least:
+			evidence, query.Unit, aps, query.Min, minAPs)}
+	case query.Rest && rest < least:
 		return rollout.Reading{Why: fmt.Sprintf("too little to compare with: %.0f %s of %.0f other APs, it takes %d",
-			rest, metric.Unit, restAPs, metric.Min)}
+			rest, query.Unit, restAPs, query.Min)}
 	case math.IsNaN(value) || math.IsInf(value, 0):
 		return rollout.Reading{Why: fmt.Sprintf("none of the %.0f %s was of a case that the metric counts", evidence,
-			metric.Unit)}
+			query.Unit)}
 	}
 	return rollout.Reading{Value: &value}
 }

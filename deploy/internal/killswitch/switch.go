@@ -162,9 +162,9 @@ func (s *Switch) entry(scope, to, who, note, reason string) store.Entry {
 		to, who, reason)}
 }
 
-// count counts and logs a turn of the switch.
+// count counts and logs a change of the switch.
 func (s *Switch) count(scope, to, who, note, reason string) {
-	s.metrics.Turns.WithLabelValues(release.ScopeKind(scope), to).Inc()
+	s.metrics.KillChanges.WithLabelValues(release.ScopeKind(scope), to).Inc()
 	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "for", note, "reason", reason)
 }
 

@@ -30,7 +30,7 @@ type Set struct {
 	Kills             prometheus.Gauge
 	KilledAPs         prometheus.Gauge
 	UnheardAPs        prometheus.Gauge
-	Turns             *prometheus.CounterVec // of the kill switch, by kind of scope, action
+	KillChanges       *prometheus.CounterVec // of the kill switch, by kind of scope, action
 	Neighbours        *prometheus.CounterVec // records of ap.neighbours.v1, by what became of them
 	Channels          prometheus.Gauge
 	NeighbourAnswers  *prometheus.CounterVec // by code
@@ -87,8 +87,8 @@ func New() *Set {
 	s.Kills = gauge("kills", "Scopes that the kill switch turns off.")
 	s.KilledAPs = gauge("killed_aps", "APs in those scopes.")
 	s.UnheardAPs = gauge("killed_aps_unheard", "Of these, connected and not yet said to have heard.")
-	s.Turns = counter("kill_turns_total", "Turns of the kill switch on this replica, by kind of scope and action.",
-		"scope", "action")
+	s.KillChanges = counter("kill_turns_total",
+		"Changes of the kill switch on this replica, by kind of scope and action.", "scope", "action")
 	s.Neighbours = counter("neighbour_records_total", "Records of ap.neighbours.v1: taken, withdrawn, refused.",
 		"action")
 	s.Channels = gauge("neighbour_channels", "Channels of sites whose neighbours are known.")

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oal/deploy/internal/turn"
+	"oal/deploy/internal/permit"
 )
 
 // readEvery is how late a replica sees a change that another one made: an AP that is revoked or switched off must not
@@ -38,10 +38,10 @@ type Options[T comparable] struct {
 type Table[T comparable] struct {
 	Options[T]
 
-	// turn is held while talking with the store: each must see the change before. Who has it may write stored, under
-	// the lock.
-	turn turn.Turn
-	rows atomic.Pointer[map[string]T] // what readers see: never changed, only replaced
+	// permit is held while talking with the store: each must see the change before. Who holds it may write stored,
+	// under the lock.
+	permit permit.Permit
+	rows   atomic.Pointer[map[string]T] // what readers see: never changed, only replaced
 
 	lock     sync.Mutex // guards what follows, and the order of publications; it is never held over I/O
 	stored   map[string]T
@@ -52,7 +52,7 @@ type Table[T comparable] struct {
 
 // New is empty.
 func New[T comparable](o Options[T]) *Table[T] {
-	t := &Table[T]{Options: o, turn: turn.New(), stored: map[string]T{}, unstored: map[string]T{}}
+	t := &Table[T]{Options: o, permit: permit.New(), stored: map[string]T{}, unstored: map[string]T{}}
 	t.rows.Store(&map[string]T{})
 	return t
 }
@@ -81,14 +81,14 @@ func (t *Table[T]) State() State {
 
 // Load reads the table.
 func (t *Table[T]) Load(ctx context.Context) error {
-	if err := t.turn.Take(ctx); err != nil {
+	if err := t.permit.Acquire(ctx); err != nil {
 		return err
 	}
-	defer t.turn.Give()
+	defer t.permit.Return()
 	return t.load(ctx)
 }
 
-// load is Load for callers that have the turn.
+// load is Load for callers that hold the permit.
 func (t *Table[T]) load(ctx context.Context) error {
 	began := t.Now()
 	read, err := t.Read(ctx)
@@ -156,17 +156,17 @@ func (t *Table[T]) Flush(ctx context.Context) error {
 	if len(t.State().Unstored) == 0 {
 		return nil
 	}
-	if err := t.turn.Take(ctx); err != nil {
+	if err := t.permit.Acquire(ctx); err != nil {
 		return fmt.Errorf("another change still waits for the store: %w", err)
 	}
-	defer t.turn.Give()
+	defer t.permit.Return()
 	if err := t.load(ctx); err != nil {
 		return err
 	}
 	return t.flush(ctx)
 }
 
-// flush is Flush for callers that have the turn and have loaded.
+// flush is Flush for callers that hold the permit and have loaded.
 func (t *Table[T]) flush(ctx context.Context) error {
 	t.lock.Lock()
 	due := maps.Clone(t.unstored)
@@ -196,10 +196,10 @@ func (t *Table[T]) flush(ctx context.Context) error {
 // the rows that it is given; they are published afterwards. An error of the store, or of change, is returned; change
 // must leave a row as it was that it could not store.
 func (t *Table[T]) Change(ctx context.Context, change func(rows map[string]T) error) error {
-	if err := t.turn.Take(ctx); err != nil {
+	if err := t.permit.Acquire(ctx); err != nil {
 		return fmt.Errorf("another change still waits for the store: %w", err)
 	}
-	defer t.turn.Give()
+	defer t.permit.Return()
 	if err := t.load(ctx); err != nil {
 		return err
 	}

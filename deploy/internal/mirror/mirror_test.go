@@ -156,7 +156,7 @@ func TestNobodyWaitsForTheStore(t *testing.T) {
 	end := s.stall()
 	changes := make(chan error, 1)
 	go func() { changes <- table.Change(t.Context(), func(map[string]row) error { return nil }) }()
-	<-s.asked // it has the turn and waits
+	<-s.asked // it holds the permit and waits
 	within(t, "reading and asserting", func() {
 		table.Assert(row{"b", "2"})
 		if r, known := table.Get("b"); !known || r.value != "2" || len(table.All()) != 2 || published["b"] != r {

@@ -17,7 +17,7 @@ import (
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/neighbour"
-	"oal/deploy/internal/turn"
+	"oal/deploy/internal/permit"
 )
 
 // Folder of the push service's sources.
@@ -96,7 +96,7 @@ func (k *Kafka) ClickHouse(user string) *config.ClickHouse {
 
 // Releaser writes releases in transactions, as the registry does.
 type Releaser struct {
-	turn   turn.Turn // of a transaction: a producer has one at a time
+	permit permit.Permit // of a transaction: a producer has one at a time
 	client *kgo.Client
 }
 
@@ -109,7 +109,7 @@ func (k *Kafka) NewReleaser(id string) (*Releaser, error) {
 	client, err := kgo.NewClient(append(opts, kgo.TransactionalID("model-registry-"+id),
 		kgo.DefaultProduceTopic(kafka.BundlesTopic),
 		kgo.ProducerLinger(0))...)
-	return &Releaser{turn: turn.New(), client: client}, err
+	return &Releaser{permit: permit.New(), client: client}, err
 }
 
 // Close ends the connection.
@@ -119,10 +119,10 @@ func (r *Releaser) Close() { r.client.Close() }
 func (r *Releaser) Send(records ...kafka.Record) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := r.turn.Take(ctx); err != nil {
+	if err := r.permit.Acquire(ctx); err != nil {
 		return err
 	}
-	defer r.turn.Give()
+	defer r.permit.Return()
 	if err := r.client.BeginTransaction(); err != nil {
 		return err
 	}

@@ -190,8 +190,8 @@ func (r *Replica) PostBody(path string, body, answer any) error {
 	return r.call(http.MethodPost, path, body, answer)
 }
 
-// Turn turns the kill switch of a scope, off or on again.
-func (r *Replica) Turn(scope string, off bool, who, reason string) error {
+// SetKill turns control off in a scope by the kill switch, or on again.
+func (r *Replica) SetKill(scope string, off bool, who, reason string) error {
 	var answer json.RawMessage
 	if off {
 		return r.call(http.MethodPut, "/v1/control/kill/"+scope, map[string]string{"who": who, "reason": reason},

@@ -11,7 +11,7 @@ import (
 // Plan is how a release is rolled out.
 type Plan struct {
 	ActivateInS float64  `json:"activate_in_s"` // APs use it this long after the step that gave it to them
-	Metric      string   `json:"metric"`        // abort metric; empty for the share of rejections alone
+	Metric      string   `json:"metric"`        // rollout metric; empty for the share of rejections alone
 	Limit       *float64 `json:"limit"`         // above this it is aborted
 	Share       float64  `json:"share"`         // of one step, where there are no Steps; as is SoakS
 	SoakS       float64  `json:"soak_s"`
@@ -34,8 +34,8 @@ type Guard struct {
 	Limit  float64 `json:"limit"`
 }
 
-// Metric is a line of schema/rollout_metrics.yaml.
-type Metric struct {
+// RolloutMetric is a line of schema/rollout_metrics.yaml.
+type RolloutMetric struct {
 	Of          Of       `json:"of"`
 	Meaning     string   `json:"meaning"`
 	CanaryLimit *float64 `json:"canary_limit"` // nil: canaries do not have it unless asked
@@ -53,8 +53,8 @@ const (
 //go:embed rollout_metrics.json
 var metricsFile []byte
 
-// Metrics are all that a plan may name.
-var Metrics = func() (m map[string]Metric) {
+// RolloutMetrics are all that a plan may name.
+var RolloutMetrics = func() (m map[string]RolloutMetric) {
 	if err := json.Unmarshal(metricsFile, &m); err != nil {
 		panic(err) // it is generated, and embedded
 	}
@@ -108,13 +108,13 @@ func checkPlan(slot Slot, p *Plan) (*Plan, error) {
 }
 
 func checkMetric(p *Plan) error {
-	_, known := Metrics[p.Metric]
+	_, known := RolloutMetrics[p.Metric]
 	switch {
 	case p.Metric == "":
 		return nil
 	case !known:
 		return refuse("rollout.metric `%.80s` is unknown; there are %s", p.Metric,
-			strings.Join(slices.Sorted(maps.Keys(Metrics)), ", "))
+			strings.Join(slices.Sorted(maps.Keys(RolloutMetrics)), ", "))
 	case p.Limit == nil:
 		return refuse("rollout.metric is %s, and there is no rollout.limit to abort at", p.Metric)
 	}
@@ -159,8 +159,8 @@ func guards(slot Slot, p *Plan) (list []Guard) {
 	if slot != Canary {
 		return list
 	}
-	for _, name := range slices.Sorted(maps.Keys(Metrics)) {
-		if m := Metrics[name]; m.CanaryLimit != nil && name != p.Metric {
+	for _, name := range slices.Sorted(maps.Keys(RolloutMetrics)) {
+		if m := RolloutMetrics[name]; m.CanaryLimit != nil && name != p.Metric {
 			list = append(list, Guard{name, *m.CanaryLimit})
 		}
 	}

@@ -87,7 +87,7 @@ func TestCanariesAreGuarded(t *testing.T) {
 		map[string]any{"metric": "rejected_share", "limit": 0.2}} {
 		found := map[release.Of]bool{}
 		for name := range parse(release.Canary, plan) {
-			found[release.Metrics[name].Of] = true
+			found[release.RolloutMetrics[name].Of] = true
 		}
 		if !found[release.Model] || !found[release.Users] {
 			t.Errorf("plan %v: the canary has guards of %v", plan, found)

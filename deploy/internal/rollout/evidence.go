@@ -24,7 +24,7 @@ type Reading struct {
 // Watched are the guards that count: what users get cannot suffer from a bundle that does not act on their traffic.
 func (r *Rollout) Watched() (list []release.Guard) {
 	for _, guard := range r.Guards {
-		if release.Metrics[guard.Metric].Of != release.Users || modeOf(r.Mode) == modeOf("enforce") {
+		if release.RolloutMetrics[guard.Metric].Of != release.Users || modeOf(r.Mode) == modeOf("enforce") {
 			list = append(list, guard)
 		}
 	}

@@ -33,8 +33,8 @@ const roundTrips = `SELECT ap_id, t, ` + isLate + `,
 	GROUP BY ap_id, t
 	HAVING weight > 0`
 
-func ofChange(minutes, expression string) AbortMetric {
-	return AbortMetric{`SELECT countIf(member), sumIf(minutes, member), countIf(NOT member), sumIf(minutes, NOT member),
+func ofChange(minutes, expression string) MetricQuery {
+	return MetricQuery{`SELECT countIf(member), sumIf(minutes, member), countIf(NOT member), sumIf(minutes, NOT member),
 	toFloat64(` + expression + `)
 FROM (
 	SELECT ap_id IN ` + having + ` AS member, countIf(late) AS minutes,

@@ -172,13 +172,13 @@ func TestRolloutsOfBefore(t *testing.T) {
 }
 
 func TestEveryMetricCanBeRead(t *testing.T) {
-	for name := range release.Metrics {
-		if _, known := AbortMetrics[name]; !known && name != RejectedShare {
+	for name := range release.RolloutMetrics {
+		if _, known := MetricQueries[name]; !known && name != RejectedShare {
 			t.Errorf("nothing reads %s", name)
 		}
 	}
-	for name := range AbortMetrics {
-		if _, known := release.Metrics[name]; !known {
+	for name := range MetricQueries {
+		if _, known := release.RolloutMetrics[name]; !known {
 			t.Errorf("%s is not in schema/rollout_metrics.yaml", name)
 		}
 	}

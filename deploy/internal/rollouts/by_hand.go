@@ -56,10 +56,10 @@ func (rn *Runner) Expand(ctx context.Context, id string) (*rollout.Rollout, erro
 // byHand steps a rollout on any replica: the store takes only the next revision, so the leader cannot be crossed.
 func (rn *Runner) byHand(ctx context.Context, id string, step func(*rollout.Rollout) (*rollout.Rollout, error)) (
 	*rollout.Rollout, error) {
-	if err := rn.turn.Take(ctx); err != nil {
+	if err := rn.permit.Acquire(ctx); err != nil {
 		return nil, err
 	}
-	defer rn.turn.Give()
+	defer rn.permit.Return()
 	for attempt := 0; ; attempt++ {
 		if err := rn.reload(ctx); err != nil {
 			return nil, err

@@ -87,10 +87,10 @@ func (rn *Runner) campaign(ctx context.Context, leads chan<- context.Context) {
 
 // round is one round: read what others did, and when leading do what is due.
 func (rn *Runner) round(ctx context.Context, lead bool) {
-	if rn.turn.Take(ctx) != nil {
+	if rn.permit.Acquire(ctx) != nil {
 		return
 	}
-	defer rn.turn.Give()
+	defer rn.permit.Return()
 	var err error
 	if rn.store.Shared() {
 		err = rn.reload(ctx)
@@ -129,7 +129,7 @@ func (rn *Runner) count() {
 	rn.metrics.RolloutUnapproved.Set(float64(unapproved))
 }
 
-// act begins, ends and advances rollouts. The caller has the turn.
+// act begins, ends and advances rollouts. The caller holds the permit.
 func (rn *Runner) act(ctx context.Context) error {
 	present := rn.present()
 	for _, r := range rn.sorted() {
@@ -224,7 +224,7 @@ func (rn *Runner) sorted() []*rollout.Rollout {
 }
 
 // commit stores a rollout's new state, with a row and a line of history when it took a step, and then makes it so. The
-// caller has the turn.
+// caller holds the permit.
 func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) error {
 	next.Revision++
 	var entries []store.Entry

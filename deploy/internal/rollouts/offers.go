@@ -57,7 +57,7 @@ func (rn *Runner) offer(rel *release.Release) *rollout.Offer {
 	return offer
 }
 
-// reload reads the rollouts and the releases that they need, and publishes what is new. The caller has the turn.
+// reload reads the rollouts and the releases that they need, and publishes what is new. The caller holds the permit.
 func (rn *Runner) reload(ctx context.Context) error {
 	stored, err := rn.store.Rollouts(ctx)
 	if err != nil {
@@ -90,7 +90,7 @@ func (rn *Runner) reload(ctx context.Context) error {
 	return nil
 }
 
-// fetch makes a release known that only the store still has. The caller has the turn.
+// fetch makes a release known that only the store still has. The caller holds the permit.
 func (rn *Runner) fetch(ctx context.Context, hash string) error {
 	rn.lock.Lock()
 	known := rn.byHash[hash] != nil

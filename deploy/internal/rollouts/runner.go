@@ -19,10 +19,10 @@ import (
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/permit"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
-	"oal/deploy/internal/turn"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 	maxQueued = 100
 )
 
-// Meter reads abort metrics.
+// Meter reads rollout metrics.
 type Meter interface {
 	Measure(ctx context.Context, r *rollout.Rollout) rollout.Measure
 }
@@ -54,9 +54,9 @@ type Runner struct {
 	events  chan struct{}    // there are rows to send
 	refused chan store.Entry // refusals for the history: the reader of Kafka does not wait for the store
 
-	// turn is held while rollouts are read from the store or stepped: each must see the one before. Who has it may
-	// write rollouts, under the lock.
-	turn turn.Turn
+	// permit is held while rollouts are read from the store or stepped: each must see the one before. Who holds it
+	// may write rollouts, under the lock.
+	permit permit.Permit
 
 	// lock guards what follows. It is never held over I/O: records of Kafka and people's questions wait for no store.
 	lock     sync.Mutex
@@ -64,7 +64,7 @@ type Runner struct {
 	byKey    map[string]*release.Release // the present champion, canary and challenger of each KEY
 	byHash   map[string]*release.Release // those, and the releases that rollouts need
 	rollouts map[string]*rollout.Rollout // by ID
-	readings map[string]reading          // of abort metrics, by rollout
+	readings map[string]reading          // of rollout metrics, by rollout
 	ledUS    int64                       // since when this replica leads; earlier readings do not count
 }
 
@@ -78,7 +78,7 @@ type reading struct {
 func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time,
 	logger *slog.Logger) *Runner {
 	return &Runner{fleet: f, store: s, keys: keys, meter: meter, metrics: m, logger: logger, now: now,
-		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), turn: turn.New(),
+		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), permit: permit.New(),
 		refused: make(chan store.Entry, maxQueued),
 		byKey:   map[string]*release.Release{}, byHash: map[string]*release.Release{},
 		rollouts: map[string]*rollout.Rollout{}, readings: map[string]reading{}}
@@ -86,10 +86,10 @@ func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m 
 
 // Load reads what was stored; call it before the first Handle.
 func (rn *Runner) Load(ctx context.Context) error {
-	if err := rn.turn.Take(ctx); err != nil {
+	if err := rn.permit.Acquire(ctx); err != nil {
 		return err
 	}
-	defer rn.turn.Give()
+	defer rn.permit.Return()
 	return rn.reload(ctx)
 }
 

@@ -78,11 +78,11 @@ class Gate:
 
     def _judged(self, version, own: CompiledModel, now: Release | None) -> tuple[str, str]:
         """(result, in words). NotPackagable says what is worse, or what is not known."""
-        from oal_training.batch import gate as judge
+        from oal_training.batch import gate as training_gate
         from oal_training.errors import TrainingError
 
         try:
-            rules = judge.rules(self.policy)
+            rules = training_gate.rules(self.policy)
             if now is None and not rules.rivals:
                 return "first", "nothing is in force, and the policy asks for no comparison with a rule"
             key = own.name, own.run_id, now.hash if now else ""
@@ -92,7 +92,7 @@ class Gate:
                 if now is not None:
                     name = f"{now.model}/{now.version} in force"
                     said[name] = _answers(now.bundle().tree, items, name)
-                self._verdicts = {key: judge.judge(items, own.name, said, rules, training)}
+                self._verdicts = {key: training_gate.judge(items, own.name, said, rules, training)}
         except TrainingError as error:
             raise NotPackagable(str(error)) from None
         verdict = self._verdicts[key]

@@ -11,7 +11,7 @@ from oal_schema.policy_file import Policies, PolicyError, PolicyFile, load, read
 
 from oal_registry import signing_keys
 from oal_registry.policy_plan import plan
-from oal_registry.policy_releases import held_policy
+from oal_registry.policy_reconciler import held_policy
 from oal_registry.release_topic import SLOTS, ReleaseTopic
 
 

@@ -25,7 +25,7 @@ from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
 from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
 from oal_registry.models import Models
-from oal_registry.policy_releases import PolicyReleases
+from oal_registry.policy_reconciler import PolicyReconciler
 from oal_registry.promotion import Promotion
 from oal_registry.release_topic import Fenced, KafkaTrouble, ReleaseTopic
 from oal_registry.retrain import Retraining
@@ -143,7 +143,7 @@ class Service:
             folder = PolicyFolder(settings.policies)
         except PolicyError as error:
             raise RegistryError(f"policies: {error}") from None
-        self.policies = PolicyReleases(self.releases, folder, key, status, known())
+        self.policies = PolicyReconciler(self.releases, folder, key, status, known())
         self.promotions = [
             Promotion(
                 Models(self.registry, manifest),

@@ -2,7 +2,7 @@
 from oal_grafana.colours import ALARM, MAGENTA, PLAIN, TEAL, WARN
 from oal_grafana.sql import FROM, RANGE, TO, may_be_empty
 
-#: What follows it in a release's reason is the policy that it was made anew for (model-registry/policy_releases.py).
+#: What follows it in a release's reason is the policy that it was made anew for (model-registry/policy_reconciler.py).
 POLICY_MARK = "; policy "
 
 #: The online trainer releases a tree an access point every few seconds: those are on *Is the model right?*.

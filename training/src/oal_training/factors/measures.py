@@ -26,7 +26,7 @@ class Row:
     now: Association
     ahead: Association
     within: float
-    paper: paper.Metric | None
+    paper: paper.Factor | None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Metric:
+class Factor:
     """A row of Table 2. name: the paper's; tau, gain: its Kendall's tau and information gain with the congestion loss
     ratio; columns: features that measure it, the nearest first; none where an access point of ours has nothing alike.
     """
@@ -23,25 +23,25 @@ class Metric:
 #: Queue 3 is best effort. Its own columns first, where the items have them and they vary; those over all queues after;
 #: then the qdisc's, which is the queue of an access point without queues a station (behind it those are always empty).
 TABLE_2 = (
-    Metric("backlog of queue 3", 0.331, 0.141, ("be_backlog_bytes", "backlog_bytes", "qdisc_backlog_bytes")),
-    Metric("channel utilisation", 0.541, 0.169, ("channel_busy_ms",)),
-    Metric("dropped in all queues", 0.311, 0.184, ("txq_drops_1s", "qdisc_drops_1s")),
-    Metric("dropped in queue 3", 0.306, 0.182, ("be_drops_1s",)),
-    Metric("arriving bytes of queue 3", 0.408, 0.150, ("down_bytes_1s",)),
-    Metric("arriving packets of queue 5", 0.014, 0.140, ()),
-    Metric("requeues of queue 3", 0.313, 0.087, ("qdisc_requeues_1s",)),
-    Metric("retries over the links", -0.020, 0.016, ("tx_retries_1s",)),
-    Metric("sent bytes", 0.290, 0.009, ("tx_rate_bps",)),
-    Metric("received bytes", 0.256, 0.006, ("rx_bytes_1s",)),
-    Metric("sending failed", -0.007, 0.003, ("tx_failed_1s",)),
-    Metric("noise", -0.139, 0.003, ("noise_dbm",)),
-    Metric("data rate in the data path", 0.8, 0.0, ("delivery_kbps",)),
+    Factor("backlog of queue 3", 0.331, 0.141, ("be_backlog_bytes", "backlog_bytes", "qdisc_backlog_bytes")),
+    Factor("channel utilisation", 0.541, 0.169, ("channel_busy_ms",)),
+    Factor("dropped in all queues", 0.311, 0.184, ("txq_drops_1s", "qdisc_drops_1s")),
+    Factor("dropped in queue 3", 0.306, 0.182, ("be_drops_1s",)),
+    Factor("arriving bytes of queue 3", 0.408, 0.150, ("down_bytes_1s",)),
+    Factor("arriving packets of queue 5", 0.014, 0.140, ()),
+    Factor("requeues of queue 3", 0.313, 0.087, ("qdisc_requeues_1s",)),
+    Factor("retries over the links", -0.020, 0.016, ("tx_retries_1s",)),
+    Factor("sent bytes", 0.290, 0.009, ("tx_rate_bps",)),
+    Factor("received bytes", 0.256, 0.006, ("rx_bytes_1s",)),
+    Factor("sending failed", -0.007, 0.003, ("tx_failed_1s",)),
+    Factor("noise", -0.139, 0.003, ("noise_dbm",)),
+    Factor("data rate in the data path", 0.8, 0.0, ("delivery_kbps",)),
 )
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One of the nine distributions of Fig. 5. title: the paper's metric; columns: as in `Metric`."""
+    """One of the nine distributions of Fig. 5. title: the paper's metric; columns: as in `Factor`."""
 
     title: str
     columns: tuple[str, ...]

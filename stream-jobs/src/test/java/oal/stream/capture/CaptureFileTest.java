@@ -76,7 +76,7 @@ class CaptureFileTest {
 
     private static String run(int want, String... arguments) {
         ByteArrayOutputStream log = new ByteArrayOutputStream();
-        assertEquals(want, Items.run(List.of(arguments), new ByteArrayOutputStream(), new PrintStream(log)));
+        assertEquals(want, CaptureItems.run(List.of(arguments), new ByteArrayOutputStream(), new PrintStream(log)));
         return log.toString();
     }
 }

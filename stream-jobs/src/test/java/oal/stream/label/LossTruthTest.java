@@ -13,7 +13,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-import oal.stream.capture.Items;
+import oal.stream.capture.CaptureItems;
 import oal.stream.codec.Capture;
 import org.junit.jupiter.api.Test;
 
@@ -26,7 +26,7 @@ class LossTruthTest {
         ObjectMapper json = new ObjectMapper();
         JsonNode truth = json.readTree(capture.resolveSibling("congested.truth.json").toFile());
         ByteArrayOutputStream out = new ByteArrayOutputStream();
-        assertEquals(0, Items.run(List.of("--losses", capture.toString()), out,
+        assertEquals(0, CaptureItems.run(List.of("--losses", capture.toString()), out,
                 new PrintStream(OutputStream.nullOutputStream())));
         Map<String, Map<String, Integer>> segments = new TreeMap<>();
         Map<String, Integer> all = new TreeMap<>();

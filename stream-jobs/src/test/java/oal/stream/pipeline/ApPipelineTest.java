@@ -20,7 +20,7 @@ import oal.schema.Topic;
 import oal.stream.access.AccessRecords;
 import oal.stream.access.Revocations;
 import oal.stream.block.RowBlock;
-import oal.stream.capture.Items;
+import oal.stream.capture.CaptureItems;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.Capture;
@@ -158,7 +158,7 @@ class ApPipelineTest {
         environment(in).execute();
         ByteArrayOutputStream printed = new ByteArrayOutputStream();
         ByteArrayOutputStream log = new ByteArrayOutputStream();
-        assertEquals(0, Items.run(List.of(capture.toString()), printed, new PrintStream(log)), log.toString());
+        assertEquals(0, CaptureItems.run(List.of(capture.toString()), printed, new PrintStream(log)), log.toString());
         List<String> lines = printed.toString(StandardCharsets.UTF_8).lines().toList();
         assertTrue(lines.size() > 100, lines.size() + " items");
         assertEquals(items.kept().stream().map(i -> new String(i.json, StandardCharsets.UTF_8)).toList(), lines);

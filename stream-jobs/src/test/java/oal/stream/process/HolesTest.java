@@ -36,7 +36,7 @@ class HolesTest {
     /** An item, or what is left of it to compare. */
     private record Told(String values, boolean complete, boolean lackedInput) {}
 
-    private static final class Items implements ApOutput {
+    private static final class Collected implements ApOutput {
         final TreeMap<Long, Told> of = new TreeMap<>();
         int late;
 
@@ -57,7 +57,7 @@ class HolesTest {
     /** The job on one AP's batches; the broker's time of a batch is its end, and the watermark follows at once. */
     private static final class Job {
         final Policies policies = Policies.rwndFair();
-        final Items items = new Items();
+        final Collected items = new Collected();
         final ApProcessor processor = new ApProcessor(policies, PipelineSettings.DEFAULT.lateness().toMillis(), items);
         ApState ap = new ApState(policies);
         long nowMs = Long.MIN_VALUE;

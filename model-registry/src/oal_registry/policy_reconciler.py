@@ -19,7 +19,7 @@ from oal_registry.status import Status
 MARK = "; policy "  # what follows it in a release's reason says which policy it was made anew for
 
 
-class PolicyReleases:
+class PolicyReconciler:
     """Compares releases in force with the folder of what is in force; `look` reads it, `reconcile` acts.
 
     known: names of the policies that the platform has.

@@ -14,7 +14,7 @@ import oal.stream.process.BatchReplay;
  * {@code items CAPTURE…}: training items of captures on standard output, one JSON object a line, as in
  * {@code training.items.v1}; or rows of {@code loss_event}.
  */
-public final class Items {
+public final class CaptureItems {
     private static final String HELP = """
             usage: items [--losses] CAPTURE...
 
@@ -25,7 +25,7 @@ public final class Items {
             Exit status: 0 done, 1 a file cannot be read or is no capture, 2 wrong usage.
             """;
 
-    private Items() {}
+    private CaptureItems() {}
 
     public static void main(String[] arguments) {
         System.exit(run(List.of(arguments), new FileOutputStream(FileDescriptor.out), System.err));

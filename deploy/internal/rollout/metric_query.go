@@ -5,16 +5,16 @@ import "oal/deploy/internal/release"
 // RejectedShare is the metric that every rollout has: rejections among the answers of its APs.
 const RejectedShare = release.RejectedShare
 
-// AbortMetric is a number that grows as a bundle gets worse than what else is in force. Its query gives one row: APs
-// with the bundle, the evidence that they gave, the rest's APs and evidence, and the value.
+// MetricQuery is how a rollout metric is read: a number that grows as a bundle gets worse than what else is in force.
+// It gives one row: APs with the bundle, the evidence that they gave, the rest's APs and evidence, and the value.
 //
 // Parameters: bundle; policy; site, empty for the fleet; since, when the evidence of the present step begins; started,
 // when the rollout did; baseline, how far back before that the comparison reaches. Times are in µs.
-type AbortMetric struct {
-	Query string
-	Min   int    // of the evidence, of APs with the bundle and, with Rest, of the others each
-	Unit  string // of the evidence
-	Rest  bool   // there must be others to compare with
+type MetricQuery struct {
+	SQL  string
+	Min  int    // of the evidence, of APs with the bundle and, with Rest, of the others each
+	Unit string // of the evidence
+	Rest bool   // there must be others to compare with
 }
 
 const (
@@ -24,8 +24,8 @@ const (
 	minMinutes = 30
 )
 
-// AbortMetrics by name. Release.Metrics has the same names, but for RejectedShare.
-var AbortMetrics = map[string]AbortMetric{
+// MetricQueries by name. release.RolloutMetrics has the same names, but for RejectedShare.
+var MetricQueries = map[string]MetricQuery{
 	"onset_recall_drop": ofPredictions(
 		"countIf(NOT member AND onset AND hit) / countIf(NOT member AND onset) - countIf(member AND onset AND hit) / " +
 			"countIf(member AND onset)"),
@@ -69,8 +69,8 @@ const predictions = `(
 	` + chosen + `
 )`
 
-func ofPredictions(expression string) AbortMetric {
-	return AbortMetric{`SELECT uniqExactIf(ap_id, member AND judged), countIf(member AND judged),
+func ofPredictions(expression string) MetricQuery {
+	return MetricQuery{`SELECT uniqExactIf(ap_id, member AND judged), countIf(member AND judged),
 	uniqExactIf(ap_id, NOT member AND judged), countIf(NOT member AND judged), toFloat64(` + expression + `)
 FROM ` + predictions + `
 FORMAT JSONCompact`, minPredictions, "predictions with a known outcome", true}

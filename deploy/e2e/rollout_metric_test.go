@@ -69,7 +69,7 @@ func measure(r *rollout.Rollout, metric string) rollout.Reading {
 }
 
 // Each metric over predictions of which the answer is plain.
-func TestMetrics(t *testing.T) {
+func TestRolloutMetrics(t *testing.T) {
 	t.Parallel()
 	now := time.Now().UnixMicro()
 	r := &rollout.Rollout{Hash: strings.Repeat("1f", 32), Scope: "site/lab", StartedUS: now,
@@ -115,7 +115,7 @@ func TestMetrics(t *testing.T) {
 }
 
 // A bundle that acts on what it foresees, and so prevents it, is not worse than one that only looks on.
-func TestMetricsUnderControl(t *testing.T) {
+func TestRolloutMetricsUnderControl(t *testing.T) {
 	t.Parallel()
 	now := time.Now().UnixMicro()
 	r := &rollout.Rollout{Hash: strings.Repeat("6b", 32), Scope: "site/acts", StartedUS: now, Mode: "enforce",
@@ -223,7 +223,7 @@ func show(m rollout.Reading) string {
 }
 
 // A canary whose predictions turn out worse than the rest's is aborted.
-func TestAbortByMetric(t *testing.T) {
+func TestAbortByRolloutMetric(t *testing.T) {
 	t.Parallel()
 	r := startWith(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")}, broker.ClickHouse("analyst"))
 	f := connect(t, r.Config.APListen, "metric", "m", 4)
