@@ -158,3 +158,13 @@ def test_what_images_copy_is_let_into_their_builds():
     for source in sources:
         paths = [source.rstrip("/"), *(str(parent) for parent in Path(source).parents if parent.name)]
         assert any(fnmatch(path, name) or fnmatch(name, path) for path in paths for name in named), source
+
+
+def test_maven_keeps_its_libraries_in_the_home_that_the_makefile_marks(tmp_path):
+    """Maven looks in the home of /etc/passwd, the Makefile in HOME: an account whose HOME is elsewhere had no folder
+    for the mark, and set-up failed."""
+    would = subprocess.run(["make", "-n", "-C", str(ROOT / "stream-jobs"), "setup", "build", "test", "check",
+                            f"HOME={tmp_path}"], capture_output=True, text=True, check=True).stdout
+    commands = re.findall(r"mvn -B.*", would)
+    assert len(commands) >= 4
+    assert all(f"-Dmaven.repo.local={tmp_path}/.m2/repository" in command for command in commands)
