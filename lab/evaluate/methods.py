@@ -23,9 +23,11 @@ PAST: tuple[str, ...] = tuple(_said("rwnd-fair").get("past", ()))
 NO_MODEL = "queue"
 #: The oracle with a target of its own, by name: µs.
 ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
+#: Windows by a forecast that takes so much off the error of the best rule without learning, by name: permille.
+FORECASTS: dict[str, int] = _said("rwnd-fair").get("forecasts", {})
 #: The policy with trees that each access point learned online, on its own items of earlier time (lessons.py).
 ONLINE = _said("rwnd-fair")["online"]
-ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS, *PAST, ONLINE)
+ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
 
 
 class MethodError(Exception):
@@ -56,7 +58,7 @@ class Method:
     @property
     def oracle(self) -> bool:
         """Windows from what nobody can know."""
-        return self.act == "oracle" or self.act in ORACLES
+        return self.act == "oracle" or self.act in ORACLES or self.act in FORECASTS
 
     @property
     def baseline(self) -> "Method":
@@ -81,6 +83,6 @@ def to_play(name: str) -> Method:
     return found
 
 
-#: Played where none is named: those that need no lessons.
-ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, ONLINE) for queue in QUEUES
+#: Played where none is named: those that need no lessons and answer no question of their own.
+ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, ONLINE) for queue in QUEUES
        for control in CONTROLS]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from host import guest
 
-from . import bundle, cell, learned, oracle, scenarios, tap
-from .methods import ONLINE, ORACLES, Method
+from . import bundle, cell, forecast, learned, oracle, scenarios, tap
+from .methods import FORECASTS, ONLINE, ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -137,6 +137,8 @@ def key(c: Cell, settings: Settings) -> str:
         inputs.append(settings.clamp_bytes)
     if c.method.oracle:
         inputs += [oracle_target_us(c, settings), key(Cell(c.set, c.scenario, c.method.baseline, c.seed), settings)]
+    if c.method.act in FORECASTS:
+        inputs += [FORECASTS[c.method.act], digest(HERE / "forecast.py")]
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
 
@@ -165,9 +167,11 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
         plan["clamp"] = {"window_bytes": settings.clamp_bytes}
     if c.method.oracle:
         before = Cell(c.set, c.scenario, c.method.baseline, c.seed)
-        plan["clamp"] = oracle.schedule(plan,
-                                        result(before, settings) or play(before, settings),
-                                        oracle_target_us(c, settings))
+        found, target_us = result(before, settings) or play(before, settings), oracle_target_us(c, settings)
+        if c.method.act in FORECASTS:
+            plan["clamp"] = forecast.schedule(plan, found, target_us, FORECASTS[c.method.act] / 1000)
+        else:
+            plan["clamp"] = oracle.schedule(plan, found, target_us)
     return plan
 
 

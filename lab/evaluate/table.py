@@ -1,6 +1,6 @@
 """The evaluation's tables, as Markdown."""
 from . import spread, verdict
-from .methods import ABLATIONS, CONTROLS, NO_MODEL, ONLINE, PAST, QUEUES, Method
+from .methods import ABLATIONS, CONTROLS, FORECASTS, NO_MODEL, ONLINE, PAST, QUEUES, Method
 from .results import FAIR_FIGURES, FAIR_OF, Results
 
 FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
@@ -35,7 +35,7 @@ def beside_paper(r: Results) -> str:
     rows = [["against its baseline"] + [verdict.COMPARED[f][0] for f in verdict.COMPARED]]
     for control in CONTROLS:
         for queue in QUEUES:
-            for act in (*ABLATIONS, *PAST, "oal", "oracle", "clamp"):
+            for act in (*ABLATIONS, *PAST, "oal", "oracle", *FORECASTS, "clamp"):
                 which = Method(control, queue, act)
                 found = [verdict.overall(r, which, which.baseline, f) for f in verdict.COMPARED]
                 if any(found):
@@ -54,15 +54,19 @@ def share(s: float | None) -> str:
 
 def ablation(r: Results) -> str:
     """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model,
-    and trees learned online against the committed one; scenario by scenario, and the mean over scenarios, with the
-    share of the oracle's gain in mean delay. Empty where no ablation was played.
+    forecasts against it and against the rule without learning, trees learned online against the committed one;
+    scenario by scenario, and the mean over scenarios, with the share of the oracle's gain in mean delay. Empty where
+    no ablation was played.
     """
     rows = [["scenario", "method against"] + [verdict.COMPARED[f][0] for f in PARTS] + ["share of oracle", "without"]]
     for control in CONTROLS:
         for queue in QUEUES:
             base = Method(control, queue, NO_MODEL)
             committed, online = Method(control, queue, "oal"), Method(control, queue, ONLINE)
-            pairs = [(Method(control, queue, act), base) for act in ("oal", *ABLATIONS, *PAST) if act != NO_MODEL]
+            pairs = [(Method(control, queue, act), base) for act in ("oal", *ABLATIONS, *PAST, *FORECASTS)
+                     if act != NO_MODEL]
+            rule, *better = (Method(control, queue, act) for act in FORECASTS)
+            pairs += [(which, rule) for which in better]
             for which, base in [pair for pair in (*pairs, (online, committed)) if {*pair} <= {*r.methods}]:
                 label = f"{which.name} against {base.name}"
                 for name in r.scenarios:

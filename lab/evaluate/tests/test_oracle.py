@@ -3,8 +3,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from evaluate import oracle, play, scenarios
-from evaluate.methods import ALL, method
+from evaluate import forecast, oracle, play, scenarios
+from evaluate.methods import ALL, FORECASTS, method
 from host import scenario
 
 PLAN = scenario.plan(
@@ -99,3 +99,20 @@ def test_a_cells_hash_depends_on_what_it_uses_and_on_nothing_else(tmp_path, monk
     assert play.key(cell("cubic-fq", 2), settings) != before["cubic-fq"]
     monkeypatch.setattr(play, "kernel", lambda: "/cache/kernel-2/linux")
     assert changed() == {m.name for m in ALL}
+
+
+def test_a_forecast_takes_off_its_share_of_the_rules_error_at_every_instant():
+    rates = np.array([0, 0, 800, 800, 400, 100, 100, 0, 600, 0.0])
+    late, some, known = (forecast.ahead(rates, share) for share in (0, 0.25, 1))
+    assert late.tolist() == [0, 0, 800, 800, 800, 600, 250, 0, 100, 0], "what the last 200 ms were, or else the next"
+    assert known.tolist() == [0, 0, 800, 600, 250, 100, 100, 0, 600, 0], "what the next 200 ms are"
+    assert some == pytest.approx(late + 0.25 * (known - late))
+
+
+def test_forecasts_differ_in_nothing_but_what_they_know():
+    specs = {share: forecast.schedule(PLAN, {"rates": received(37_500, 12_500)}, 10_000, share) for share in (0, 1)}
+    assert specs[0]["stations"]["fast"][8] == specs[1]["stations"]["fast"][8] == pytest.approx(375_000 * 0.03, rel=0.01)
+    assert specs[0]["stations"]["fast"][20] < 0.6 * specs[1]["stations"]["fast"][20], "the other one has just left"
+    settings = play.Settings(exporter=play.HERE / "oracle.py", tree=play.bundle.TREE)
+    keys = {play.key(play.Cell("judge", "fading", method(f"cubic-fq+{act}"), 1001), settings) for act in FORECASTS}
+    assert len(keys) == 3
