@@ -120,3 +120,26 @@ def test_what_bounds_a_model_is_in_the_results():
     runs = {row["ap_runs"]: short(row["onset_ap"]) for row in found["runs"]}
     assert "with {}, {}, {} and {} AP-runs".format(*runs) in page
     assert "it is {}, {}, {}, {}: the last".format(*runs.values()) in page
+
+
+def test_the_corpus_that_was_recorded_is_the_one_that_was_learned_from():
+    lab = TRAINING.parent / "lab"
+    page = (lab / "corpus/README.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.count("|") == 11]
+    title, _, *counts = rows
+    numbers = {row[0]: dict(zip(title[1:], row[1:])) for row in counts}
+    assert list(numbers) == ["train", "test", "validation", "all"]
+    columns = ("sites", "runs", "AP-runs", "items", "onset items", "onset episodes")
+    total = {c: int(numbers["all"][c]) for c in columns}
+    assert total == {c: sum(int(numbers[part][c]) for part in ("train", "test", "validation")) for c in columns}
+    assert total["runs"] >= 40 and total["AP-runs"] >= 60 and total["onset episodes"] >= 500
+    source = json.loads((TRAINING / "results/corpus-models.json").read_text())["source"]
+    assert (total["items"], total["AP-runs"]) == (source["rows"], source["aps"])
+    assert f"of {total['runs']} runs, {total['AP-runs']} AP-runs**" in " ".join(page.split())
+    for other in ("README.md", "../CHANGELOG.md"):
+        assert f"Figures are of the {total['runs']} runs that were recorded" in " ".join((lab / other).read_text().split())
+    learned = " ".join((TRAINING / "README.md").read_text().split())
+    ap_runs = {part: int(numbers[part]["AP-runs"]) for part in numbers}
+    assert (f"learned on {ap_runs['train'] + ap_runs['validation']} AP-runs of 21 sites, judged once on"
+            f" {ap_runs['test']} of 7 others, {int(numbers['test']['items']):,} items with"
+            f" {int(numbers['test']['onset items']):,} before an onset") in learned
