@@ -49,6 +49,7 @@ def test_each_turn_is_compared_with_the_one_after_it():
     assert found["delay"] == {"off": 100, "on": 40, "least": -60, "most": -60, "pairs": 2}, "nothing flowed in turn 5"
     assert (found["loss"]["off"], round(found["loss"]["on"], 9), round(found["loss"]["least"], 9)) == (3, 1, -2)
     assert "100         40 ms" in turns.lines(found, 20)
+    assert "an alarm that prevents its loss counts as false" in " ".join(turns.lines(found, 20).split())
 
 
 def test_nothing_is_said_before_two_turns_are_over():

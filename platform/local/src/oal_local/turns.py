@@ -99,6 +99,13 @@ def table(pairs: list[tuple[dict, dict]]) -> dict[str, dict]:
     return found
 
 
+#: What the loop's figures of the model mean here: they are of all turns together.
+OF_THE_MODEL = (
+    "    the model's figures above are of both kinds of turn: where control acts, an alarm that prevents its\n"
+    "    loss counts as false, and where hardly a loss is left persistence is right by itself"
+)
+
+
 def lines(rows: dict[str, dict], turn_s: float) -> str:
     """The comparison, for the summary."""
     if not rows:
@@ -109,4 +116,4 @@ def lines(rows: dict[str, dict], turn_s: float) -> str:
         r = rows[name]
         text.append(f"    {NAMES[name]:17}{r['off']:10.{digits}f} {r['on']:10.{digits}f} {unit:7}"
                     f" {r['least']:+.1f} … {r['most']:+.1f} {'points' if name == 'loss' else '%'}")
-    return "\n".join(text)
+    return "\n".join([*text, OF_THE_MODEL])
