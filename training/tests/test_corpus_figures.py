@@ -125,7 +125,8 @@ def test_what_bounds_a_model_is_in_the_results():
 def test_the_corpus_that_was_recorded_is_the_one_that_was_learned_from():
     lab = TRAINING.parent / "lab"
     page = (lab / "corpus/README.md").read_text()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.count("|") == 11]
+    lines = [line for line in page.splitlines() if line.count("|") == 11]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     title, _, *counts = rows
     numbers = {row[0]: dict(zip(title[1:], row[1:])) for row in counts}
     assert list(numbers) == ["train", "test", "validation", "all"]
@@ -137,7 +138,8 @@ def test_the_corpus_that_was_recorded_is_the_one_that_was_learned_from():
     assert (total["items"], total["AP-runs"]) == (source["rows"], source["aps"])
     assert f"of {total['runs']} runs, {total['AP-runs']} AP-runs**" in " ".join(page.split())
     for other in ("README.md", "../CHANGELOG.md"):
-        assert f"Figures are of the {total['runs']} runs that were recorded" in " ".join((lab / other).read_text().split())
+        text = " ".join((lab / other).read_text().split())
+        assert f"Figures are of the {total['runs']} runs that were recorded" in text
     learned = " ".join((TRAINING / "README.md").read_text().split())
     ap_runs = {part: int(numbers[part]["AP-runs"]) for part in numbers}
     assert (f"learned on {ap_runs['train'] + ap_runs['validation']} AP-runs of 21 sites, judged once on"

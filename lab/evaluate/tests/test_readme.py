@@ -45,6 +45,9 @@ def test_readme_says_whom_it_costs():
     found = re.search(r"(\d+) of (\d+) stations of scenarios lose more than 10 % of their goodput \(([\d.]+) would by"
                       " chance", page)
     assert list(found.groups()) == [rows["cubic-fq+queue"][i] for i in (2, 1, 3)]
+    oracle = rows["cubic-fq+oracle"]
+    assert (f"The oracle, which divides the air equally by what really comes, harms {oracle[2]} of the same"
+            f" {oracle[1]}:" in page)
 
 
 def test_the_page_says_what_the_results_behind_a_fifo_say():
