@@ -28,7 +28,7 @@ SLACK_US = 150_000  # an access point decides every 100 ms: an older item is non
 def models() -> dict:
     """The policy's tree (policies/rwnd-fair/experiment.yaml) and a model that no access point could run."""
     return {"tree of 8 leaves": lambda: DecisionTreeClassifier(max_leaf_nodes=8, min_samples_leaf=50, random_state=0),
-            "LightGBM": lambda: LGBMClassifier(n_estimators=60, num_leaves=15, random_state=0, verbose=-1, n_jobs=2)}
+            "LightGBM": lambda: LGBMClassifier(n_estimators=60, num_leaves=15, random_state=0, verbose=-1, n_jobs=1)}
 
 
 def table(found: list[item.Item]) -> dict[str, np.ndarray]:

@@ -13,13 +13,16 @@ from .results import Results  # noqa: E402
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
            ("bbr", "fq"): "#e39100"}
 MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "oracle30": "d", "oracle20": ".", "queue": "^",
-           "tree": "v", "always": "s", "alpha2": "P", "lean": "X", "oal-online": "p"}
+           "tree": "v", "always": "s", "alpha2": "P", "lean": "X", "late": "<", "forecast": "H", "ahead": ">",
+           "oal-online": "p"}
 SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "oracle30": 36, "oracle20": 36, "queue": 40, "tree": 40,
-         "always": 36, "alpha2": 40, "lean": 40, "oal-online": 60}
+         "always": 36, "alpha2": 40, "lean": 40, "late": 40, "forecast": 40, "ahead": 40, "oal-online": 60}
 LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "oracle30": "oracle, 30 ms",
           "oracle20": "oracle, 20 ms", "queue": "OAL without a model", "tree": "OAL by the tree alone",
           "always": "OAL always", "alpha2": "OAL without a model, alpha 2",
-          "lean": "OAL without a model, leaning shares", "oal-online": "OAL with trees learned online"}
+          "lean": "OAL without a model, leaning shares", "late": "windows by the last 200 ms",
+          "forecast": "windows by a forecast", "ahead": "windows by the next 200 ms",
+          "oal-online": "OAL with trees learned online"}
 
 
 def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None:
@@ -40,13 +43,16 @@ def _pair(control: str, queue: str) -> str:
     return f"{control.upper()}, {'FIFO' if queue == 'fifo' else 'FQ-CoDel + airtime'}"
 
 
-def _legend(figure) -> None:
+def _legend(figure, r: Results) -> None:
+    """Of what was played."""
+    acts, pairs = {m.act for m in r.methods}, {(m.control, m.queue) for m in r.methods}
     handles = [
-        plt.Line2D([], [], marker=MARKERS[act], color="#444", linestyle="", label=LABELS[act]) for act in MARKERS
+        plt.Line2D([], [], marker=MARKERS[act], color="#444", linestyle="", label=LABELS[act])
+        for act in MARKERS if act in acts
     ]
     handles += [
         plt.Line2D([], [], marker="s", color=colour, linestyle="", label=_pair(*pair))
-        for pair, colour in COLOURS.items()
+        for pair, colour in COLOURS.items() if pair in pairs
     ]
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
 
@@ -67,7 +73,7 @@ def tradeoff(r: Results, path: pathlib.Path) -> None:
                           alpha=0.6)
         axis.set(title=name, xlabel="p95 one-way delay, ms", ylabel="throughput, Mbit/s", xlim=(0, None))
         axis.grid(alpha=0.25)
-    _legend(figure)
+    _legend(figure, r)
     figure.tight_layout(rect=(0, 0.09, 1, 1))
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -1,7 +1,13 @@
 """What neighbours' figures add: the columns that are filled, on items whose answer is known."""
+import json
+import pathlib
+import sys
+
 import numpy as np
-from evaluate import peers
+from evaluate import peers, spread
 from oal_registry import programs
+
+EVALUATE = pathlib.Path(__file__).resolve().parents[1]
 
 FEATURES = programs.by_name()["congestion"].features
 AIRTIME, BACKLOG = (FEATURES.index(name) for name in ("tx_airtime_us", "backlog_bytes"))
@@ -44,3 +50,21 @@ def test_what_only_a_neighbour_knows_is_worth_something_and_noise_is_not(monkeyp
     with_them = [peers.judge(tree, known, rows, run) for run in (1, 2, 3)]
     assert min(right for right, _ in with_them) > 0.95 > max(right for right, _ in without) + 0.05
     assert min(ap for _, ap in with_them) > max(ap for _, ap in without) + 0.2
+
+
+def test_the_page_has_the_committed_table(monkeypatch, capsys):
+    page = (EVALUATE / "README.md").read_text()
+    monkeypatch.setattr(sys, "argv", ["peers", "--from", str(EVALUATE / "results/peers.json")])
+    assert peers.main() == 0
+    table = capsys.readouterr().out
+    assert table.strip() in page
+    found = json.loads((EVALUATE / "results/peers.json").read_text())
+    persistence = f"{found['persistence_right']:.3f}".lstrip("0")
+    assert (f"{found['items']:,} items with {found['onsets']} onsets, persistence right {persistence}"
+            in " ".join(page.split()))
+    assert found["contexts"] == ["judge/web/cubic-fifo", "judge/churn/cubic-fifo"]
+    for variant in peers.AGES_US:
+        for figure in ("right", "onset_ap"):
+            tree = found["models"]["tree of 8 leaves"]
+            more = spread.mean([a - b for a, b in zip(tree[variant][figure], tree["without"][figure])])
+            assert more.low < 0 < more.high, "the page says that a tree gains nothing"

@@ -7,13 +7,13 @@ import sys
 
 import pytest
 from evaluate import __main__ as command
-from evaluate import learned, results, table, verdict
+from evaluate import harm, learned, results, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KEPT = ROOT / "lab/evaluate/results/ablation"
 BEHIND_A_FIFO = ROOT / "lab/evaluate/results/fifo"
-ONLINE, LEAN = ROOT / "lab/evaluate/results/online", ROOT / "lab/evaluate/results/lean"
+ONLINE, LEAN, FORECAST = (ROOT / "lab/evaluate/results" / name for name in ("online", "lean", "forecast"))
 
 
 def section(text: str, heading: str) -> list[list[str]]:
@@ -27,6 +27,14 @@ def section(text: str, heading: str) -> list[list[str]]:
 def columns(row: list[str]) -> list[str]:
     """Throughput, mean, p95 delay, jitter, congestion loss and a new flow's first drops, of a row of `beside_paper`."""
     return [row[i] for i in (1, 2, 3, 5, 6, 8)]
+
+
+def low(figure: str) -> int:
+    return int(re.search(r"\[([-+]\d+),", figure)[1])
+
+
+def high(figure: str) -> int:
+    return int(re.search(r", ([-+]\d+)\]", figure)[1])
 
 
 def test_readme_says_what_the_results_say():
@@ -46,8 +54,13 @@ def test_readme_says_whom_it_costs():
                       " chance", page)
     assert list(found.groups()) == [rows["cubic-fq+queue"][i] for i in (2, 1, 3)]
     oracle = rows["cubic-fq+oracle"]
+    kept = results.Results.read(KEPT)
+    mine, best = (harm.explained(harm.stations(kept, method(f"cubic-fq+{act}"))) for act in ("queue", "oracle"))
+    assert (f"{mine['harmed_over_equal']} of these {mine['harmed']} had more than an equal part of their access point's"
+            " air without control" in page)
     assert (f"The oracle, which divides the air equally by what really comes, harms {oracle[2]} of the same"
-            f" {oracle[1]}:" in page)
+            f" {oracle[1]}, {best['harmed_over_equal']} of them such stations:" in page)
+    assert [str(of["harmed"]) for of in (mine, best)] == [rows["cubic-fq+queue"][2], oracle[2]]
 
 
 def test_the_page_says_what_the_results_behind_a_fifo_say():
@@ -78,20 +91,44 @@ def test_the_policys_page_bounds_what_a_forecast_is_worth():
     page = " ".join((ROOT / "policies/rwnd-fair/README.md").read_text().split()).replace("−", "-")
     for figure, words in (("delay_mean_ms", "changes the mean delay by {}, p95"), ("delay_p95_ms", "p95 by {}, drops"),
                           ("first_second_drops", "first second by {} and throughput"),
-                          ("throughput_mbps", "throughput by {}. The model")):
+                          ("throughput_mbps", "throughput by {}. -")):
         assert words.format(table.interval(verdict.overall(r, oracle, queue, figure))) in page
     for scenario in ("fading", "swings", "stepped", "variable", "foreign", "constant", "web", "churn"):
         change = verdict.change(r, scenario, oracle, queue, "delay_p95_ms")
         assert f"{scenario} {table.interval(change)}" in page
 
 
+def test_the_policys_page_says_what_a_forecast_gave_in_a_law_and_what_each_piece_adds():
+    r, kept = results.Results.read(FORECAST), results.Results.read(KEPT)
+    late, some, ahead, queue = (method(f"cubic-fq+{act}") for act in ("late", "forecast", "ahead", "queue"))
+    page = " ".join((ROOT / "policies/rwnd-fair/README.md").read_text().split()).replace("−", "-")
+    figures = ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "congestion_loss_ratio")
+    of = lambda new, old, r=r: [table.interval(verdict.overall(r, new, old, f)) for f in figures]
+    words = "throughput by {}, mean delay by {}, p95 by {} and congestion loss by {}"
+    seeds = {3: "three"}.get(len(r.seeds), len(r.seeds))
+    assert f"the four scenarios whose links change, {seeds} seeds" in page and len(r.scenarios) == 4
+    assert "the forecast changes " + words.format(*of(some, late)) in page
+    assert "knowing it all, " + words.format(*of(ahead, late)) in page
+    throughput, mean, p95, _ = of(late, queue)
+    assert f"it changes mean delay by {mean}, p95 by {p95} and throughput by {throughput}:" in page
+    behind = results.Results.read(ONLINE)
+    online, committed = method("cubic-fifo+oal-online"), method("cubic-fifo+oal")
+    for piece, new, old, of_which in (("`+forecast`)", some, late, r), ("`+oal`", method("cubic-fq+oal"), queue, kept),
+                                      ("`+oal-online`, behind a FIFO", online, committed, behind)):
+        throughput, _, p95, _ = of(new, old, of_which)
+        assert f"{piece} | p95 delay {p95}, throughput {throughput} |" in page, piece
+        assert low(p95) <= 0 <= high(p95), "the page says that no piece shows a gain"
+
+
 def test_the_page_says_what_online_learning_and_leaning_shares_gave():
     page = " ".join((ROOT / "lab/evaluate/README.md").read_text().split()).replace("−", "-")
     online, lean = ((folder / "table.md").read_text() for folder in (ONLINE, LEAN))
-    added = next(row for row in section(online, "What each part adds")
-                 if row[:2] == ["web", "cubic-fifo+oal-online against cubic-fifo+oal"])
-    assert (f"a mean delay of {added[3]}, congestion loss of {added[6]} and throughput of {added[2]}: nothing beyond"
-            in page)
+    added = {row[0]: row for row in section(online, "What each part adds")
+             if row[1] == "cubic-fifo+oal-online against cubic-fifo+oal"}
+    web, churn = added["web"], added["churn"]
+    assert (f"in web a mean delay of {web[3]}, congestion loss of {web[6]} and throughput of {web[2]}; in churn"
+            f" {churn[3]}, {churn[6]} and {churn[2]}: nothing beyond chance" in page)
+    assert all(low(figure) < 0 < high(figure) for row in (web, churn) for figure in (row[2], row[3], row[6]))
     context = learned.read(learned.KEPT)["contexts"]
     shipped = {name: sum(n > 0 for n in context[f"judge/{name}"]["shipped"].values())
                for name in ("web/cubic-fq", "churn/cubic-fq", "web/cubic-fifo", "churn/cubic-fifo")}
@@ -104,7 +141,7 @@ def test_the_page_says_what_online_learning_and_leaning_shares_gave():
     assert f"throughput {added[2]}. No mend" in page.replace("*", "")
 
 
-@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN, FORECAST], ids=lambda folder: folder.name)
 def test_the_committed_table_is_that_of_the_committed_cells(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["run", "--from", str(folder), "--report", str(tmp_path)])
     assert command.main() in (0, None)
