@@ -121,6 +121,7 @@ def register(add) -> None:
     )
     limits.add_argument("--items", metavar="DIR", type=Path, nargs="+", required=True, help="see compare")
     limits.add_argument("--model", metavar="NAME", default="lightgbm", help="one of experiments/ (default lightgbm)")
+    limits.add_argument("--choosing", metavar="NAME,…", help="instead, of any items: these models, each by four rules")
     limits.add_argument("--out", metavar="DIR", type=Path, help="write limits.md and limits.json there")
     limits.set_defaults(run=run_limits)
 
@@ -357,16 +358,19 @@ def run_compare(arguments) -> int:
 
 def run_limits(arguments) -> int:
     """Print both tables, and write them."""
-    from oal_training.batch import compare, corpus, limits
+    from oal_training.batch import choosing, compare, corpus, limits
 
-    items = corpus.read(arguments.items, log)[2]
-    spec = compare.specs([arguments.model])[arguments.model]
-    result = limits.run(items, spec, log)
-    lines = limits.text(result, spec)
+    if arguments.choosing:
+        name, result = "choosing", [choosing.run(p, arguments.choosing.split(","), log) for p in arguments.items]
+        lines = choosing.text(result)
+    else:
+        spec = compare.specs([arguments.model])[arguments.model]
+        name, result = "limits", limits.run(corpus.read(arguments.items, log)[2], spec, log)
+        lines = limits.text(result, spec)
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        _write_whole(arguments.out / "limits.json", json.dumps(result, indent=1) + "\n")
-        _write_whole(arguments.out / "limits.md", lines + "\n")
+        _write_whole(arguments.out / f"{name}.json", json.dumps(result, indent=1) + "\n")
+        _write_whole(arguments.out / f"{name}.md", lines + "\n")
     print(lines, flush=True)
     return 0
 
