@@ -10,8 +10,8 @@ FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry dep
 	$(addprefix platform/,local backup security compose release) observe helm lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down check test test-compose soak bench lint gen lab evaluate fleet test-cluster clean \
-	release
+.PHONY: help setup build demo down check test test-compose soak bench lint gen lab evaluate reach fleet test-cluster \
+	clean release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 
 evaluate: ## what control is worth in the lab, to build/evaluate: SEEDS=10; goes on where it was stopped
 	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS)
+
+reach: ## what was asked of learning, line by line, what was measured, and why a line is missed; plays nothing
+	@lab/evaluate/reach
 
 fleet: build ## the most access points that this machine serves, and what each stage takes: APS=1000 SECONDS=300
 	@python=$$(platform/setup/venv tests/requirements.txt)/bin/python \
