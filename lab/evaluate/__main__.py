@@ -6,7 +6,7 @@ import time
 
 from host import scenario
 
-from . import bundle, methods, play, pool, report, results, scenarios
+from . import bundle, methods, play, pool, report, results, scenarios, table
 
 SHOWN = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
          ("queueing_mean_ms", "queueing", 1), ("rtt_mean_ms", "rtt", 1), ("jitter_ms", "jitter", 2),
@@ -96,11 +96,12 @@ def run(cells: list[play.Cell], how: play.Settings, jobs: int) -> dict[play.Cell
 
 
 def again(folder: pathlib.Path, to: pathlib.Path | None) -> int:
-    """The report of results that are kept as Parquet."""
+    """The report of results that are kept as Parquet; prints what each part adds, and where the page is."""
     if not to or not (folder / "cells.parquet").exists():
         print("evaluate: --from needs --report, and a folder with cells.parquet and results.parquet", file=sys.stderr)
         return 2
     found = results.Results.read(folder)
+    print(table.ablation(found), flush=True)
     print(report.write(found, to, f"Evaluation of OAL on the set {found.cells[0].set}",
                        [f"{len(found.found)} cells, made of {report.parts(found)}", report.INTERVALS]))
     return 0

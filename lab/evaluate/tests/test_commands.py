@@ -23,7 +23,8 @@ def folder():
 
 
 def test_the_report_of_committed_results(folder):
-    ask("lab/evaluate/run", "--from", "lab/evaluate/results/online", "--report", str(folder))
+    said = ask("lab/evaluate/run", "--from", "lab/evaluate/results/online", "--report", str(folder))
+    assert "| **mean** | cubic-fifo+oal-online against cubic-fifo+oal |" in said and str(folder) in said
     assert "What each part adds" in (ROOT / folder / "table.md").read_text()
     assert (ROOT / folder / "report.html").exists() and (ROOT / folder / "tradeoff.png").exists()
 
