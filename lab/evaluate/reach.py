@@ -10,7 +10,7 @@ import sys
 import textwrap
 from dataclasses import dataclass
 
-from . import harm, peers, spread, table, verdict
+from . import harm, spread, table, verdict
 from .methods import NO_MODEL, Method, method
 from .results import Results
 
@@ -22,6 +22,7 @@ TREE, TEACHER, RULE, PERSISTENCE = ("corpus", "corpus: its teacher", "best colum
 #: What was asked.
 TIMES, AP, LEAD_S, OF_THE_ORACLE, DROPS, BUDGET, SCENARIOS = 1.5, 0.40, 0.1, 0.8, 0.25, 30_000, 4
 COLUMNS = 100
+WHERE = {"learning.items.parquet": "minutes of `learning`", "fleet.items.parquet": "seconds of 70 AP-runs of the corpus"}
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,17 @@ def predicting() -> list[Line]:
 
 
 def _choosing(figure: str) -> str:
-    """What four ways to say a class make of one model's probabilities."""
+    """What other ways to say a class make of one model's probabilities."""
     gain = {"accuracy": "right_gain", "macro_f1": "macro_f1_gain"}[figure]
     words = []
     for found in _read("choosing.json"):
-        rows = {row["what"].split(", ", 1)[1]: row[gain] for row in found["rows"] if ", " in row["what"]}
-        words.append(f"{found['items'].split('.')[0]}: " + "; ".join(f"{rule} {_gain(of)}" for rule, of in rows.items()))
-    return ("`oal-train limits --choosing`, the same tree's probabilities said by four rules, less persistence. "
-            + " ".join(f"{w}." for w in words))
+        of = {row["what"]: row[gain] for row in found["rows"]}
+        words.append(f"On later {WHERE[found['items']]} the likeliest class has {_gain(of['decision_tree, the likeliest'])},"
+                     f" the class now unless another is clearly likelier {_gain(of['decision_tree, the class now, unless'])};"
+                     f" with a forest, too large for an access point,"
+                     f" {_gain(of['random_forest, the class now, unless'])}.")
+    return ("`oal-train limits --choosing`: the policy's tree fitted to earlier items, its probabilities said by other"
+            f" rules, less persistence. {' '.join(words)}")
 
 
 def controlling() -> list[Line]:
@@ -160,10 +164,10 @@ def _knowing_late(r: Results, over: Results) -> str:
         gained = [verdict.mean(r, name, m, "delay_mean_ms").value - verdict.mean(r, name, base, "delay_mean_ms").value
                   for m in (late, queue)]
         share[name] = [100 * g / room for g in gained]
-    return ("The law by the last 200 ms, which knows nothing of the future and needs no learning, gets "
+    return (f"The law by the last 200 ms of the links ({len(r.seeds)} seeds), which needs no learning, gets "
             + _of([f"{of[0]:.0f} % in {name} (the queue alone {of[1]:.0f} %)" for name, of in share.items()])
-            + ". So it is not the future that feedback lacks there, but the rate of each link and the air that the"
-            " access point has, which the lab tells that law.")
+            + ". So what feedback lacks there is not the links' future, but their rates and the air that the access"
+            " point has, which the lab tells that law (the air smoothed over 0.3 s to both sides).")
 
 
 def _knowing_newcomers(missed: list[str]) -> str:
@@ -233,7 +237,7 @@ def text(found: list[Line]) -> str:
     out.append("")
     for n, line in enumerate(found, 1):
         if line.why:
-            out += textwrap.wrap(line.why, COLUMNS, initial_indent=f"{n}. ", subsequent_indent="   ",
+            out += textwrap.wrap(line.why, COLUMNS, initial_indent=f"{n}. ", subsequent_indent=" " * len(f"{n}. "),
                                  break_long_words=False, break_on_hyphens=False)
     return re.sub(r"(?<![\w.-])-(?=[\d.])", "−", "\n".join(out)) + "\n"
 

@@ -122,6 +122,41 @@ def test_what_bounds_a_model_is_in_the_results():
     assert "it is {}, {}, {}, {}: the last".format(*runs.values()) in page
 
 
+def test_what_ways_to_say_a_class_give_is_in_the_results():
+    page = " ".join((TRAINING / "README.md").read_text().split())
+    here, fleet = json.loads((TRAINING / "results/choosing.json").read_text())
+    assert (here["items"], fleet["items"]) == ("learning.items.parquet", "fleet.items.parquet")
+
+    def said(model: str, rule: str, figure: str, beyond_chance: bool) -> str:
+        value, low, high = next(r for r in fleet["rows"] if r["what"] == f"{model}, {rule}")[f"{figure}_gain"]
+        assert (low > 0 or high < 0) == beyond_chance, (model, rule, figure)
+        return f"{'+' if value > 0 else '−'}{short(abs(value))}"
+
+    stays = "the class now, unless"
+    for words in (
+        f"as often as persistence ({said('decision_tree', 'the likeliest', 'right', False)}, within chance)",
+        f"loses macro F1 ({said('decision_tree', 'the likeliest', 'macro_f1', True)}, beyond chance)",
+        f"right more often ({said('decision_tree', stays, 'right', True)}, beyond chance)",
+        f"loses none ({said('decision_tree', stays, 'macro_f1', False)}, within chance)",
+        f"({said('random_forest', stays, 'right', True)} and {said('random_forest', stays, 'macro_f1', True)}, beyond",
+    ):
+        assert words in page, words
+    assert all(row["macro_f1_gain"][1] < 0 for row in here["rows"] if row["macro_f1_gain"])
+
+
+def test_figures_of_trees_are_those_of_the_results():
+    page = (TRAINING.parent / "docs/figures.md").read_text().split("| on the last 314 s of `learning`")[1]
+    said = {row.split("|")[1].split(":")[0].split(",")[0].strip(): [cell.strip() for cell in row.split("|")[2:5]]
+            for row in page.split("\n\n")[0].splitlines()[2:]}
+    here = next(iter(json.loads((TRAINING / "results/learning.json").read_text())["splits"].values()))["models"]
+    names = {"online trees as deployed": "online trees", "decision tree": "decision_tree",
+             "random forest": "random_forest", "XGBoost ordinal": "xgboost_ordinal", "persistence": "persistence",
+             "best single column as it is": "best column"}  # fmt: skip
+    assert list(said) == [*names, "constant score"]
+    for label, name in names.items():
+        assert said[label] == [short(here[name][k]) for k in ("accuracy", "macro_f1", "onset_ap")], label
+
+
 def test_the_corpus_that_was_recorded_is_the_one_that_was_learned_from():
     lab = TRAINING.parent / "lab"
     page = (lab / "corpus/README.md").read_text()

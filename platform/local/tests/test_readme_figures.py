@@ -43,4 +43,5 @@ def test_the_live_access_point(page):
     assert "mean delay {}, p95 {}, congestion loss {}, throughput {}".format(*said) in page
     assert of["judged"] < of["predictions"] and of["onsets"] == 0
     right, base = (percent(of[name], of["judged"]) for name in ("right", "persistence_right"))
-    assert f"The model was right {right} of the time there, persistence {base}, of no onsets" in page
+    assert (f"The model was right {right} of the time there, persistence {base}, of no onsets: it alarmed at"
+            f" {of['alarms']} of {of['judged']} decisions") in page
