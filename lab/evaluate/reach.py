@@ -1,5 +1,5 @@
-"""What was asked of learning, line by line, what was measured, and the experiment that explains a miss: lab/evaluate/reach
-prints it from committed results. Plays and fits nothing.
+"""What was asked of learning, line by line, what was measured, and the experiment that explains a miss:
+lab/evaluate/reach prints it from committed results. Plays and fits nothing.
 
 docs/learning.md holds what this prints; `--page` writes it there."""
 import argparse
@@ -22,7 +22,8 @@ TREE, TEACHER, RULE, PERSISTENCE = ("corpus", "corpus: its teacher", "best colum
 #: What was asked.
 TIMES, AP, LEAD_S, OF_THE_ORACLE, DROPS, BUDGET, SCENARIOS = 1.5, 0.40, 0.1, 0.8, 0.25, 30_000, 4
 COLUMNS = 100
-WHERE = {"learning.items.parquet": "minutes of `learning`", "fleet.items.parquet": "seconds of 70 AP-runs of the corpus"}
+WHERE = {"learning.items.parquet": "minutes of `learning`",
+         "fleet.items.parquet": "seconds of 70 AP-runs of the corpus"}
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,11 @@ def _choosing(figure: str) -> str:
     words = []
     for found in _read("choosing.json"):
         of = {row["what"]: row[gain] for row in found["rows"]}
-        words.append(f"On later {WHERE[found['items']]} the likeliest class has {_gain(of['decision_tree, the likeliest'])},"
-                     f" the class now unless another is clearly likelier {_gain(of['decision_tree, the class now, unless'])};"
-                     f" with a forest, too large for an access point,"
-                     f" {_gain(of['random_forest, the class now, unless'])}.")
+        likeliest, stays, forest = (_gain(of[name]) for name in (
+            "decision_tree, the likeliest", "decision_tree, the class now, unless",
+            "random_forest, the class now, unless"))
+        words.append(f"On later {WHERE[found['items']]} the likeliest class has {likeliest}, the class now unless"
+                     f" another is clearly likelier {stays}; with a forest, too large for an access point, {forest}.")
     return ("`oal-train limits --choosing`: the policy's tree fitted to earlier items, its probabilities said by other"
             f" rules, less persistence. {' '.join(words)}")
 
@@ -160,7 +162,8 @@ def _knowing_late(r: Results, over: Results) -> str:
     late, queue, base = (method(f"cubic-fq{act}") for act in ("+late", "+queue", ""))
     share = {}
     for name in r.scenarios:
-        room = verdict.best_oracle(over, name, "cubic", "fq").value - verdict.mean(over, name, base, "delay_mean_ms").value
+        best = verdict.best_oracle(over, name, "cubic", "fq").value
+        room = best - verdict.mean(over, name, base, "delay_mean_ms").value
         gained = [verdict.mean(r, name, m, "delay_mean_ms").value - verdict.mean(r, name, base, "delay_mean_ms").value
                   for m in (late, queue)]
         share[name] = [100 * g / room for g in gained]
@@ -178,8 +181,8 @@ def _knowing_newcomers(missed: list[str]) -> str:
         which = method(f"cubic-fifo+{act}")
         changes = {name: verdict.change(r, name, which, which.baseline, "first_second_drops") for name in missed}
         words.append(_of([f"{name} {table.interval(c)}" for name, c in changes.items()]))
-    return (f"`results/newcomers` ({len(r.seeds)} seeds): the oracle, behind a FIFO too, changes them by {words[0]}; with"
-            f" 20 ms of wait instead of 45 by {words[1]}. So windows can do it, if they are right from a flow's first"
+    return (f"`results/newcomers` ({len(r.seeds)} seeds): the oracle, behind a FIFO too, changes them by {words[0]};"
+            f" with 20 ms of wait instead of 45 by {words[1]}. So windows can do it, if they are right from a flow's first"
             " packet on. Feedback learns of a flow by the queue that it makes.")
 
 
@@ -196,7 +199,7 @@ def harming() -> list[Line]:
                           f"{sure} of {len(found)} do; worst {found[0].station} in {found[0].scenario}"
                           f" {table.interval(found[0].change)}", not sure, _equal_air(r, which)))
         lines.append(Line(f"Jain's index over stations not below the baseline's, {queue}", table.interval(jain),
-                          jain.high >= 0, "As above: equal air is not equal bytes; slow links carry fewer of them in it."))
+                          jain.high >= 0, "As above: equal air is not equal bytes; slow links carry fewer of them."))
     return lines
 
 
@@ -215,13 +218,14 @@ def _equal_air(r: Results, which: Method) -> str:
 def costing() -> list[Line]:
     """Instructions of a decision, as `make -C ap-exporter bench-decide` counted them."""
     of = {f["name"]: f["value"] for f in json.loads((RESULTS / "decide.json").read_text())}
-    features, tree, window = (round(of[f"decision_instructions_{part}_mips"]) for part in ("features", "tree", "window"))
+    features, tree, window = (round(of[f"decision_instructions_{part}_mips"])
+                              for part in ("features", "tree", "window"))
     return [Line(f"all models together ≤ {BUDGET:,} MIPS instructions a decision, no allocation, golden vectors",
-                 f"{features + tree:,}; a window model {window:,} more for each flow that it is asked about (counted, no"
-                 " interval)", features + tree + window <= BUDGET,
-                 f"`make -C ap-exporter bench-decide`: of them the 98 features take {features:,} and the tree of 255 nodes"
-                 f" {tree}, so it is no model that fills the budget. A bundle without a window model, as the demo has, meets"
-                 " it. No allocation and golden vectors: `ap-exporter/tests`.")]
+                 f"{features + tree:,}; a window model {window:,} more for each flow that it is asked about (counted,"
+                 " no interval)", features + tree + window <= BUDGET,
+                 f"`make -C ap-exporter bench-decide`: of them the 98 features take {features:,} and the tree of 255"
+                 f" nodes {tree}, so it is no model that fills the budget. A bundle without a window model, as the demo"
+                 " has, meets it. No allocation and golden vectors: `ap-exporter/tests`.")]
 
 
 def lines() -> list[Line]:

@@ -142,7 +142,8 @@ def test_the_page_says_what_online_learning_and_leaning_shares_gave():
     assert f"throughput {added[2]}. No mend" in page.replace("*", "")
 
 
-@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN, FORECAST, NEWCOMERS], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN, FORECAST, NEWCOMERS],
+                         ids=lambda folder: folder.name)
 def test_the_committed_table_is_that_of_the_committed_cells(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["run", "--from", str(folder), "--report", str(tmp_path)])
     assert command.main() in (0, None)
