@@ -182,8 +182,8 @@ def _knowing_newcomers(missed: list[str]) -> str:
         changes = {name: verdict.change(r, name, which, which.baseline, "first_second_drops") for name in missed}
         words.append(_of([f"{name} {table.interval(c)}" for name, c in changes.items()]))
     return (f"`results/newcomers` ({len(r.seeds)} seeds): the oracle, behind a FIFO too, changes them by {words[0]};"
-            f" with 20 ms of wait instead of 45 by {words[1]}. So windows can do it, if they are right from a flow's first"
-            " packet on. Feedback learns of a flow by the queue that it makes.")
+            f" with 20 ms of wait instead of 45 by {words[1]}. So windows can do it, if they are right from a flow's"
+            " first packet on. Feedback learns of a flow by the queue that it makes.")
 
 
 def harming() -> list[Line]:

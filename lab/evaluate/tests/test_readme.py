@@ -61,6 +61,11 @@ def test_readme_says_whom_it_costs():
             " air without control" in page)
     assert (f"The oracle, which divides the air equally by what really comes, harms {oracle[2]} of the same"
             f" {oracle[1]}, {best['harmed_over_equal']} of them such stations:" in page)
+    beside = " ".join((ROOT / "lab/evaluate/README.md").read_text().split())
+    assert (f"{mine['harmed_slowest']} of them the slowest of their access point. `harm.py` says why: shares divide air"
+            f" equally, and without control {mine['over_equal']} of the {mine['stations']} had more than an equal part,"
+            f" {mine['harmed_over_equal']} of the {mine['harmed']} among them; of the {best['harmed']} that the oracle"
+            f" harms, {best['harmed_over_equal']} had") in beside
     assert [str(of["harmed"]) for of in (mine, best)] == [rows["cubic-fq+queue"][2], oracle[2]]
 
 
