@@ -126,7 +126,7 @@ def controlling() -> list[Line]:
     short = [f"{name} {100 * s:.0f} %" for name, s in shares.items() if name not in good and s is not None]
     lines.append(Line("80 % of the oracle's gain in mean delay in every scenario over FQ-CoDel",
                       f"{len(good)} of {len(shares)}; missed in {_of(short)}", len(good) == len(shares),
-                      _knowing_late(forecast, over)))
+                      _knowing_late(forecast, over, [name for name in shares if name not in good])))
     drops = {name: c for name in behind.scenarios
              if (c := verdict.change(behind, name, BEHIND_FIFO, BEHIND_FIFO.baseline, "first_second_drops"))}
     good = [name for name, c in drops.items() if c.value <= DROPS - 1]
@@ -157,8 +157,9 @@ def _newcomers_of_a_model(r: Results) -> str:
             f" {table.interval(change)} against the queue alone.")
 
 
-def _knowing_late(r: Results, over: Results) -> str:
+def _knowing_late(r: Results, over: Results, missed: list[str]) -> str:
     """Where the oracle's gain comes from: the future, or the links as they were."""
+    others = [name for name in missed if name not in r.scenarios]
     late, queue, base = (method(f"cubic-fq{act}") for act in ("+late", "+queue", ""))
     share = {}
     for name in r.scenarios:
@@ -170,7 +171,8 @@ def _knowing_late(r: Results, over: Results) -> str:
     return (f"The law by the last 200 ms of the links ({len(r.seeds)} seeds), which needs no learning, gets "
             + _of([f"{of[0]:.0f} % in {name} (the queue alone {of[1]:.0f} %)" for name, of in share.items()])
             + ". So what feedback lacks there is not the links' future, but their rates and the air that the access"
-            " point has, which the lab tells that law (the air smoothed over 0.3 s to both sides).")
+            " point has, which the lab tells that law (the air smoothed over 0.3 s to both sides)."
+            + (f" In {_of(others)} it was not played: their misses have no experiment of their own." if others else ""))
 
 
 def _knowing_newcomers(missed: list[str]) -> str:
