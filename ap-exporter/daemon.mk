@@ -24,7 +24,7 @@ STATIC_MUSL_FLAGS ?= $(MIPS16)
 static-musl: $(STATIC_MUSL)
 ifneq ($(STATIC_MUSL),)
 $(STATIC_MUSL): $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(wildcard src/*.h)
-	@mkdir -p $(@D); $(STATIC_MUSL_CC) $(WARN) -Isrc -I$(GEN) $(STATIC_MUSL_FLAGS) -static -s -o $@ \
+	@mkdir -p $(@D); $(STATIC_MUSL_CC) $(WARN) -DHAVE_KMOD -Isrc -I$(GEN) $(STATIC_MUSL_FLAGS) -static -s -o $@ \
 	  $(filter %.c,$^) -lpthread
 endif
 

@@ -135,7 +135,7 @@ static void one_tick(struct pipeline *p, const struct frame *frames, unsigned n,
 	/* Both on one thread here; live, the collectors are a sampler's. */
 	collect_nl80211.tick(selves[0], t);
 	collect_qdisc.tick(selves[1], t);
-	samples_drain(samples, p, &counts, t->due_us);
+	samples_drain(samples, p, &counts, t);
 }
 
 void measured_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t);

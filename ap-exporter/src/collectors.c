@@ -1,6 +1,7 @@
 #include "collectors.h"
 
 #include "base/log.h"
+#include "sample/rest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +50,9 @@ static int sampler_for(struct collectors *c, const struct collector_env *env, en
 static int start_one(struct collectors *c, const struct collector_ops *ops, struct collector_env *env, char *err,
 		     size_t err_size)
 {
-	struct sampler_source source = { .tick = ops->tick, .second = ops->second, .stop = ops->stop };
+	struct sampler_source source = {
+		.tick = ops->tick, .second = ops->second, .due = ops->due, .stop = ops->stop
+	};
 	struct sampler *sampler;
 	int ret;
 
@@ -62,8 +65,7 @@ static int start_one(struct collectors *c, const struct collector_ops *ops, stru
 	ret = sampler_for(c, env, ops->thread, &sampler, err, err_size);
 	if (ret)
 		return ret;
-	if (COLLECTORS_DIRECT && ops->direct)
-		source.due = ops->direct->due;
+	c->asks |= ops->thread == COLLECTOR_RADIO && !(COLLECTORS_DIRECT && ops->direct);
 	env->samples = sampler_samples(sampler);
 	ret = ops->start(&source.self, env, err, err_size);
 	if (ret)
@@ -139,6 +141,28 @@ void collectors_tick(struct collectors *c, const struct collector_tick *t)
 		sampler_tick(c->samplers[i], t, c->pipeline, c->counts);
 	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++)
 		c->direct[i].ops->tick(c->direct[i].self, t);
+}
+
+uint32_t collectors_rest(struct collectors *c, uint32_t passed)
+{
+	uint32_t rest = c->asks ? REST_FLOOD : REST_MOST;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		const uint32_t one = c->running[i].ops->rest ? c->running[i].ops->rest(c->running[i].self, passed) : 1;
+
+		rest = one < rest ? one : rest;
+	}
+	for (unsigned i = 0; i < c->n_samplers; i++) {
+		const uint32_t one = sampler_rest(c->samplers[i], passed);
+
+		rest = one < rest ? one : rest;
+	}
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++) {
+		const uint32_t one = c->direct[i].ops->rest(c->direct[i].self, passed);
+
+		rest = one < rest ? one : rest;
+	}
+	return rest;
 }
 
 /* What the kernel took in the last second for what it samples by itself. */

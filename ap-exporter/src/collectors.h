@@ -25,6 +25,7 @@ struct collectors {
 	unsigned n;
 	struct sampler *samplers[1 + CONFIG_EACH]; /* those that are a radio's, and one that the others share */
 	unsigned n_samplers;
+	bool asks; /* a radio's stations are nl80211's alone */
 	struct {
 		const struct collector_direct *ops;
 		void *self; /* the sampler's, which ends after its last use here */
@@ -48,6 +49,8 @@ bool collectors_live(const struct config *);
 int collectors_start(struct collectors *c, const struct collector_env *, char *err, size_t err_size);
 void collectors_before_tick(struct collectors *, const struct collector_tick *);
 void collectors_tick(struct collectors *, const struct collector_tick *);
+/* Ticks that may go by until the next two of these, `passed` ticks after it was last asked. */
+uint32_t collectors_rest(struct collectors *, uint32_t passed);
 /* Once a second. */
 void collectors_second(struct collectors *);
 /* What sampling costs and lacks, all samplers together. */

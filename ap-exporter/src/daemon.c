@@ -31,6 +31,7 @@ struct daemon {
 	struct rwnd *rwnd; /* NULL: nothing is enforced */
 	uint16_t version;
 	uint64_t boot_id, started_us, tick_number;
+	uint64_t rested_at; /* tick after which it was last asked how long it may rest */
 	struct collectors collectors;
 	struct sinks sinks;
 	struct collector_counts counts, accounted, logged;
@@ -268,6 +269,7 @@ void daemon_tick(struct daemon *d, const struct tick *t, const struct clock_qual
 
 	d->tick_number += t->missed + 1u;
 	now.number = d->tick_number;
+	now.more = t->more > 0;
 	now.monotonic_us = t->due_us;
 	now.due_us = (uint64_t)((int64_t)t->due_us + clock->offset_us);
 	collectors_before_tick(&d->collectors, &now);
@@ -276,6 +278,20 @@ void daemon_tick(struct daemon *d, const struct tick *t, const struct clock_qual
 		account(d, clock);
 	}
 	collectors_tick(&d->collectors, &now);
+}
+
+/* Where windows are lowered, each tick counts: they are so, and end, at one. */
+uint32_t daemon_rest(struct daemon *d)
+{
+	const uint32_t passed = (uint32_t)(d->tick_number - d->rested_at);
+	uint32_t rest, decision;
+
+	d->rested_at = d->tick_number;
+	if (!d->pipeline || d->rwnd)
+		return 1;
+	rest = collectors_rest(&d->collectors, passed);
+	decision = pipeline_until_decision(d->pipeline);
+	return rest < decision ? rest : decision;
 }
 
 static void gather(const struct daemon *d, struct health *h)

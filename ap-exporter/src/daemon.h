@@ -21,6 +21,8 @@ int daemon_check(const struct config *, char *err, size_t err_size);
  */
 int daemon_new(struct daemon **, const struct config *, struct daemon *previous, char *err, size_t err_size);
 void daemon_tick(struct daemon *, const struct tick *, const struct clock_quality *);
+/* After a tick: so many ticks may go by until the next that is served; see loop_rest(). */
+uint32_t daemon_rest(struct daemon *);
 /* Once a second: health, logs, interfaces. */
 void daemon_second(struct daemon *, const struct clock_quality *);
 /* True when every collector has come to its end. */

@@ -103,6 +103,8 @@ static int serve(struct run *r)
 		}
 		if (daemon_done(r->daemon))
 			break;
+		if (!t.more)
+			loop_rest(r->loop, daemon_rest(r->daemon));
 	}
 	return ret < 0 ? ret : 0;
 }

@@ -19,6 +19,13 @@ static void on_readable(void *ctx, int fd)
 	loop_stop(s->loop);
 }
 
+static void on_byte(void *ctx, int fd)
+{
+	char c;
+
+	((struct served *)ctx)->calls += read(fd, &c, 1) == 1;
+}
+
 int main(void)
 {
 	struct clock_quality q = { 0 };
@@ -81,6 +88,48 @@ int main(void)
 		CHECK_EQ(t.late_us, clock_monotonic_us() - t.due_us < t.late_us ? 0 : t.late_us);
 		last = t.due_us;
 	}
+	test("after a rest every tick that was due in it is served, none missed; of very many those of long ago are");
+	t = loop_account_rest(1000000, 25, 4000);
+	CHECK_EQ(t.due_us, 1004000);
+	CHECK_EQ(t.missed, 0);
+	CHECK_EQ(t.more, 24);
+	t = loop_account_rest(1000000, LOOP_OWED + 7, 4000);
+	CHECK_EQ(t.due_us, 1000000 + 8 * 4000);
+	CHECK_EQ(t.missed, 7);
+	CHECK_EQ(t.more, LOOP_OWED - 1);
+	test("the loop rests as long as it is told, and its ticks come one after the other");
+	loop_rest(s.loop, 10);
+	for (unsigned i = 0, more = 0; i < 10; i++) {
+		CHECK_EQ(loop_wait(s.loop, &t), 1);
+		CHECK_EQ(t.due_us, last + (t.missed + 1u) * UINT64_C(4000));
+		if (!i)
+			CHECK(t.more >= 9); /* not before the tenth was due */
+		else
+			CHECK_EQ(t.more, more - 1);
+		more = t.more;
+		last = t.due_us;
+		CHECK(clock_monotonic_us() >= last + more * UINT64_C(4000));
+	}
+	while (t.more) { /* this machine was busy */
+		CHECK_EQ(loop_wait(s.loop, &t), 1);
+		last = t.due_us;
+	}
+	test("a descriptor ends a rest: what is due is served at once");
+	loop_rest(s.loop, 1000000);
+	CHECK_EQ(pipe(p), 0);
+	CHECK_EQ(write(p[1], "x", 1), 1);
+	CHECK_EQ(loop_add(s.loop, p[0], on_byte, &s), 0);
+	while (clock_monotonic_us() < last + 3 * 4000)
+		;
+	CHECK_EQ(loop_wait(s.loop, &t), 1);
+	CHECK(t.more >= 2);
+	CHECK_EQ(t.due_us, last + (t.missed + 1u) * UINT64_C(4000));
+	CHECK_EQ(s.calls, 1);
+	loop_remove(s.loop, p[0]);
+	loop_rest(s.loop, 1);
+	while (t.more)
+		CHECK_EQ(loop_wait(s.loop, &t), 1);
+	s.calls = 0;
 	test("a descriptor is served, and the loop ends when told to");
 	CHECK_EQ(pipe(p), 0);
 	CHECK_EQ(loop_add(s.loop, p[0], on_readable, &s), 0);

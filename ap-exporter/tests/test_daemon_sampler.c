@@ -10,6 +10,8 @@
 #include "packet/interface.h"
 #include "pipeline/pipeline.h"
 #include "sample/budget.h"
+#include "sample/rest.h"
+#include "sample/sampler.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -211,6 +213,14 @@ static struct sampler_stats stats_of(const char *name)
 /* --- the ring alone */
 enum { MANY = 200000 };
 
+static struct collector_tick *at(uint64_t due_us)
+{
+	static struct collector_tick t;
+
+	t = (struct collector_tick){ .due_us = due_us };
+	return &t;
+}
+
 static void *write_many(void *samples)
 {
 	for (uint64_t i = 1; i <= MANY; i++)
@@ -230,11 +240,31 @@ static void ring(void)
 	in_order = true;
 	pthread_create(&writer, NULL, write_many, s);
 	while (rows[OAL_QUEUE] < MANY)
-		samples_drain(s, NULL, &counts, 1);
+		samples_drain(s, NULL, &counts, at(1));
 	pthread_join(writer, NULL);
 	CHECK(in_order);
 	CHECK_EQ(rows[OAL_QUEUE], MANY);
 	CHECK(!strcmp(kind, "fq_codel"));
+
+	test("while more ticks are due a tick takes what belongs to it, and the last one takes what is there");
+	rows[OAL_QUEUE] = 0;
+	for (uint64_t n = 65534; n < 65540; n++) { /* its low bits go over */
+		samples_tick(s, n);
+		samples_queue(s, &(struct oal_queue_row){ .bytes = MANY + n }, "fq_codel");
+	}
+	samples_drain(s, NULL, &counts, &(struct collector_tick){ .number = 65533, .more = true });
+	CHECK_EQ(rows[OAL_QUEUE], 0);
+	samples_drain(s, NULL, &counts, &(struct collector_tick){ .number = 65536, .more = true });
+	CHECK_EQ(rows[OAL_QUEUE], 3);
+	samples_drain(s, NULL, &counts, &(struct collector_tick){ .number = 65537 });
+	CHECK_EQ(rows[OAL_QUEUE], 6);
+
+	test("a rest ends before the ring is more than a quarter full, if it goes on as it did");
+	CHECK_EQ(rest_for(0, 4096, 25), REST_MOST);
+	CHECK_EQ(rest_for(1000, 4096, 25), 25);
+	CHECK_EQ(rest_for(1024, 4096, 5), 5);
+	CHECK_EQ(rest_for(4096, 4096, 20), 5);
+	CHECK_EQ(rest_for(1 << 20, 4096, 1), 1);
 
 	test("a writer whose reader has gone does not wait for it");
 	samples_close(s);
@@ -244,9 +274,9 @@ static void ring(void)
 	test("rounds, addresses, counts and questions arrive as what they are");
 	CHECK_EQ(samples_new(&s, 1), 0);
 	samples_round(s);
-	samples_drain(s, NULL, &counts, 1000);
+	samples_drain(s, NULL, &counts, at(1000));
 	samples_unseen_gone(s, OAL_BEACON, 3);
-	samples_drain(s, NULL, &counts, 2000);
+	samples_drain(s, NULL, &counts, at(2000));
 	CHECK_EQ(unseen, 1);
 	CHECK_EQ(since_us, 1000);
 	samples_all_gone(s, OAL_BEACON, 3);
@@ -255,7 +285,7 @@ static void ring(void)
 	samples_queue_gone(s, &(struct oal_queue_row){ 0 }, "htb");
 	has_flow = false;
 	samples_query(s, 42, 500);
-	samples_drain(s, NULL, &counts, 3000);
+	samples_drain(s, NULL, &counts, at(3000));
 	CHECK_EQ(address_of, 77);
 	CHECK_EQ(counts.netlink_errors, 2);
 	CHECK_EQ(counts.counters_mended, 1);
@@ -264,7 +294,7 @@ static void ring(void)
 	CHECK(!samples_wanted(s, &mac));
 	has_flow = true;
 	samples_query(s, 42, 500);
-	samples_drain(s, NULL, &counts, 4000);
+	samples_drain(s, NULL, &counts, at(4000));
 	CHECK(samples_wanted(s, &mac));
 	CHECK_EQ(mac, 42);
 	CHECK(!samples_wanted(s, &mac));

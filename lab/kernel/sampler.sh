@@ -17,7 +17,7 @@ header=$lab/../ap-exporter/src/kmod/oal_sampler.h
 source_tar=/usr/src/linux-source-$kernel.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
-"$lab/../platform/setup/apt" "linux-source-$kernel" build-essential flex bison bc xz-utils patch kmod
+"$lab/../platform/setup/apt" "linux-source-$kernel" build-essential flex bison bc xz-utils patch kmod ccache
 version=$(dpkg-query -W -f='${Version}' "linux-source-$kernel")
 changes=("$here/um-xstate-6.1.patch")
 fragments=("$here/sampler.fragment")
@@ -36,8 +36,9 @@ exec 9>"$cache/sampler.lock"
 flock 9
 if [ -e "$out/oal_sampler.ko" ]; then echo "$out"; exit 0; fi
 
+export CCACHE_DIR=$cache/ccache CCACHE_MAXSIZE=1G
 make_it() {
-	nice -n 10 make -C "$tree" ARCH=um -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }
+	nice -n 10 make -C "$tree" ARCH=um CC="ccache gcc" -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }
 }
 configure() {
 	cat "${fragments[@]}" >"$tree/.fragment"

@@ -5,6 +5,7 @@ then the same traffic with the agent. Their difference is the agent's, wherever 
 the packet tap in softirq, timers, wake-ups, the way out of idle.
 """
 import dataclasses
+import datetime
 import json
 import re
 
@@ -13,7 +14,10 @@ from . import machine
 TICK_US = 4000
 WINDOW_S = 5
 CONFIG = "/etc/config/ap-exporter"
-STATIONS = (1, 10, 20, 50)
+STATIONS = (1, 10, 20, 50, 100)
+#: Besides those, each of which has traffic: (stations, those with traffic).
+MOSTLY_IDLE = (100, 10)
+MOST_STATIONS = 64  # that the exporter follows unless it is told otherwise
 PACKETS = (0, 1500, 10000)
 #: What a 24Kc at 560 MHz executes in a second, as the plan of this project assumes it: 0.625 instructions a cycle.
 CPU_PER_S = 350_000_000
@@ -26,12 +30,17 @@ class Way:
     percent: int  # of the processor, that sampling may take
     shift: int
     settle_s: int  # until its rates are what they will be
+    module: bool = False  # the kernel samples the stations
 
 
 #: The budget as shipped, 5 % of CPU_PER_S: 7 % of the 250 M instructions a second that are emulated. The busiest
 #: traffic would fill that processor by itself, so there it is one of 500 M a second; 4 % of it are 5.7 % of CPU_PER_S.
 SHIPPED, SHIPPED_BUSY = Way("budget", 7, 2, 25), Way("budget", 4, 1, 25)
 UNLIMITED = Way("unlimited", 100, 0, 4)
+#: 250 Hz whatever it costs, which is less; and the budget as above.
+MODULE = Way("module", 100, 1, 4, True)
+MODULE_SHIPPED, MODULE_SHIPPED_BUSY = Way("module-budget", 7, 2, 25, True), Way("module-budget", 4, 1, 25, True)
+UNLIMITED_MOST = 50  # active stations: a hundred would take more than the fastest processor that is emulated has
 BUSY = 5000  # packets a second
 
 
@@ -40,12 +49,19 @@ class Cell:
     machine: str
     way: str
     stations: int
+    active: int  # of them, with traffic
     packets: int
     user: float  # a tick
     kernel: float
     missed: int  # ticks, in the window
     samplers: list[dict]  # as `ap-exporter status` has them at its end
     tap: str  # how packets are read
+    measured: str  # date
+
+    @property
+    def kind(self) -> tuple:
+        """What was measured: one cell of each."""
+        return self.machine, self.way, self.stations, self.active, self.packets
 
     @property
     def total(self) -> float:
@@ -57,10 +73,14 @@ class Cell:
         return 100 * self.total * 1e6 / TICK_US / CPU_PER_S
 
 
-def configuration(percent: int) -> str:
-    """As the package ships it, but that batches go to a file that keeps nothing, and the budget."""
+def configuration(percent: int, stations: int = MOST_STATIONS) -> str:
+    """As the package ships it, but that batches go to a file that keeps nothing, and the budget; for as many stations.
+    """
     text = (machine.ROOT / "ap-exporter/files/ap-exporter.config").read_text()
-    text = text.replace("option user 'nobody'", f"option user 'nobody'\n\toption sampling_cpu_percent '{percent}'")
+    options = f"\n\toption sampling_cpu_percent '{percent}'"
+    if stations > MOST_STATIONS:
+        options += f"\n\toption max_stations '{stations}'"
+    text = text.replace("option user 'nobody'", f"option user 'nobody'{options}")
     head, capture = text.split("config file 'capture'")
     changed = {
         "enabled '0'": "enabled '1'", "path '/tmp/ap-exporter.cap'": "path '/dev/null'", "max_mb '2'": "max_mb '0'"
@@ -71,36 +91,43 @@ def configuration(percent: int) -> str:
     return head + "config file 'capture'" + capture
 
 
-def plan(way: Way, stations: int, packets: tuple[int, ...]) -> str:
-    lines = [f"access_point {stations}"]
+def plan(way: Way, stations: int, active: int, packets: tuple[int, ...]) -> str:
+    lines = [f"access_point {stations}"] + ["module"] * way.module
     for rate in packets:
-        lines += [f"traffic {rate}", "sleep 2", f"window without-{rate} {WINDOW_S}", f"agent {CONFIG}",
+        lines += [f"traffic {rate} {active}", "sleep 2", f"window without-{rate} {WINDOW_S}", f"agent {CONFIG}",
                   f"sleep {way.settle_s}", f"agent_says {CONFIG}", f"window with-{rate} {WINDOW_S} $agent",
                   f"agent_says {CONFIG}", "agent_ends"]
     return "\n".join(lines) + "\n"
 
 
-def measure(on: machine.Machine, way: Way, stations: int, packets: tuple[int, ...]) -> list[Cell]:
+def measure(on: machine.Machine, way: Way, stations: int, active: int, packets: tuple[int, ...]) -> list[Cell]:
     """Cells of one boot."""
-    played = machine.play(on, plan(way, stations, packets), way.shift, {CONFIG: configuration(way.percent)})
+    played = machine.play(on, plan(way, stations, active, packets), way.shift,
+                          {CONFIG: configuration(way.percent, stations)})
     counts, said = played.windows(), [json.loads(line) for line in played.lines("status")]
     assert len(counts) == len(said) == 2 * len(packets), (counts, said)
     ticks, cells = WINDOW_S * 1_000_000 / TICK_US, []
     for i, rate in enumerate(packets):
         (without, having), (before, after) = counts[2 * i:2 * i + 2], said[2 * i:2 * i + 2]
-        cell = Cell(on.name, way.name, stations, rate, *((b - a) / ticks for a, b in zip(without, having, strict=True)),
-                    after["ticks_missed"] - before["ticks_missed"], after["samplers"], after["taps"][0]["tap"])
-        check(cell, before, after)
+        cell = Cell(on.name, way.name, stations, active, rate, *((b - a) / ticks for a, b in zip(without, having, strict=True)),
+                    after["ticks_missed"] - before["ticks_missed"], after["samplers"], after["taps"][0]["tap"],
+                    datetime.date.today().isoformat())
+        check(cell, way, before, after)
         cells.append(cell)
     return cells
 
 
-def check(cell: Cell, before: dict, after: dict) -> None:
+def check(cell: Cell, way: Way, before: dict, after: dict) -> None:
     """That what was measured is what it is called."""
     seconds = (after["uptime_us"] - before["uptime_us"]) / 1e6
     seen = (after["packets"] - before["packets"]) / seconds
     assert abs(seen - cell.packets) <= 0.05 * cell.packets, (seen, after)
-    if cell.way == UNLIMITED.name:
+    radio, = after["stations"]
+    assert radio["source"] == ("module" if way.module else "nl80211"), radio
+    if way.module:
+        assert after["table_rows"]["station"] > before["table_rows"]["station"], after
+        assert radio["records_lost"] == 0, radio
+    if way.percent == 100:
         assert all(s["pace"] == 0 for s in cell.samplers), after
 
 

@@ -18,7 +18,7 @@ ROOT = HERE.parent.parent
 BUILD = ROOT / "build/lab/system"
 #: Real seconds after which a guest that goes on is taken for one that hangs.
 PATIENCE_S = 3600
-APPLETS = ("sh cat chmod chown cp cut date grep head id kill ln logger ls mkdir mount mv nsenter ps rm sed sleep tail "
+APPLETS = ("sh cat chmod chown cp cut date grep head id insmod kill ln logger ls mkdir mount mv nsenter ps rm sed sleep tail "
            "test tr touch unshare wc nc ping ip brctl").split()
 #: The kernel's own, which musl leaves to others.
 HEADERS = "-idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu".split()
@@ -36,8 +36,9 @@ class Machine:
     emulator: tuple[str, ...]
     console: str
 
-    def kernel(self) -> str:
-        return run(HERE / "kernel/build.sh", self.name)
+    def kernel(self) -> pathlib.Path:
+        """Beside it stand its System.map and oal_sampler.ko."""
+        return pathlib.Path(run(HERE / "kernel/build.sh", self.name))
 
     def compiler(self) -> str:
         return f"{userland()}/bin/musl-gcc" if self.name == "mips" else "musl-gcc"
@@ -76,9 +77,9 @@ def userland() -> str:
     return run(HERE / "userland/build.sh")
 
 
-def plugin(counts: pathlib.Path, kernel: str) -> str:
+def plugin(counts: pathlib.Path, kernel: pathlib.Path) -> str:
     """QEMU's argument for counting; what the kernel executes while it waits is left out."""
-    table = pathlib.Path(kernel).with_name("System.map").read_text()
+    table = kernel.with_name("System.map").read_text()
     idle = [f"{name[4:]}={int(address, 16) & 0xffffffff:x}"
             for address, name in re.findall(r"^(\w+) \w (oal_idle_\w+)$", table, re.M)]
     return ",".join([str(counter()), f"to={counts}", *idle])
@@ -132,10 +133,11 @@ def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 
     """Boot, play, and wait for the end. `files`: further ones, see cpio.archive(). An instruction takes 2^shift ns.
     With `quiet_air` nobody hears what is sent, so that stations of no radio cost what they cost an access point.
     """
+    kernel = machine.kernel()
     contents = {
         "/bin/busybox": machine.busybox(), **{f"/bin/{name}": "->busybox" for name in APPLETS},
         "/bin/air": machine.air(), "/usr/sbin/ap-exporter": machine.agent(),
-        "/init": (HERE / "guest/init.sh").read_text(), "/plan": plan, "/proc": None, "/sys": None, "/dev": None,
+        "/lib/oal_sampler.ko": kernel.with_name("oal_sampler.ko"), "/init": (HERE / "guest/init.sh").read_text(), "/plan": plan, "/proc": None, "/sys": None, "/dev": None,
         "/tmp": None, "/var": None, "/var/run": "->/tmp/run", "/root": None,
         "/etc/passwd": "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
         "/etc/group": "root:x:0:\nnobody:x:65534:\n"
@@ -144,7 +146,6 @@ def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 
     with tempfile.TemporaryDirectory(dir=BUILD) as folder:
         initrd, console, counts = (pathlib.Path(folder, name) for name in ("initrd", "console", "counts"))
         initrd.write_bytes(cpio.archive(contents | files))
-        kernel = machine.kernel()
         command = [*machine.emulator, "-m", str(memory_mb), "-kernel", kernel, "-initrd", initrd, "-append",
                    f"console={machine.console} quiet panic=1 mac80211_hwsim.radios=2 "
                    f"mac80211_hwsim.quiet_air={int(quiet_air)}",

@@ -17,10 +17,11 @@ def table(cells: list[Cell]) -> str:
     kinds = sorted({(c.machine, c.way) for c in cells})
     lines = ["| stations | packets/s | " + " | ".join(f"{machine}, {way}" for machine, way in kinds) + " |",
              "|---:|---:|" + "---|" * len(kinds)]
-    found = {(c.stations, c.packets, c.machine, c.way): c for c in cells}
-    for stations, packets in sorted({(c.stations, c.packets) for c in cells}):
-        row = [found.get((stations, packets, *kind)) for kind in kinds]
-        lines.append(f"| {stations} | {packets:,} | " + " | ".join(map(entry, row)) + " |")
+    found = {c.kind: c for c in cells}
+    for stations, active, packets in sorted({(c.stations, c.active, c.packets) for c in cells}):
+        row = [found.get((*kind, stations, active, packets)) for kind in kinds]
+        who = f"{stations}" if active == stations else f"{stations}, {active} active"
+        lines.append(f"| {who} | {packets:,} | " + " | ".join(map(entry, row)) + " |")
     return "\n".join(lines)
 
 
@@ -35,7 +36,7 @@ def entry(cell: Cell | None) -> str:
 def write_bench(cells: list[Cell], path: pathlib.Path) -> None:
     figures = []
     for c in cells:
-        name = f"system_{c.machine}_{c.way}_{c.stations}_stations_{c.packets}_packets"
+        name = f"system_{c.machine}_{c.way}_{c.stations}_stations_{c.active}_active_{c.packets}_packets"
         note = f"{c.user:,.0f} in user space, {c.kernel:,.0f} in the kernel; full-system emulation, less the same " \
                f"traffic without the agent"
         figures.append({

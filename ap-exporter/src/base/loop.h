@@ -9,7 +9,8 @@ struct loop;
 struct tick {
 	uint64_t due_us;   /* monotonic time at which the tick was due */
 	uint32_t missed;   /* ticks that were due before it and were not served */
-	uint32_t late_us;  /* how long after due_us it started */
+	uint32_t late_us;  /* how long after due_us it started; after a rest: after the rest's end, in its last tick */
+	uint32_t more;     /* ticks that are due already, and come next without a wait */
 };
 
 typedef void (*loop_fd_cb)(void *ctx, int fd);
@@ -24,9 +25,16 @@ void loop_remove(struct loop *l, int fd);
 
 /* Serves descriptors until a tick is due. 1: a tick, in *t; 0: loop_stop was called; negative errno. */
 int loop_wait(struct loop *l, struct tick *t);
+/* The next wait lasts for `ticks` ticks (1: as always) unless a descriptor is to be served: what is due by then comes
+ * tick by tick. While it rests nothing is lost by a tick that is served late: none counts as missed, but those that are
+ * more than LOOP_OWED. */
+void loop_rest(struct loop *l, uint32_t ticks);
+enum { LOOP_OWED = 50 }; /* ticks served one after the other, at the most */
 void loop_stop(struct loop *l);
 
 /* The pure part, for tests: `expired` periods have passed; the last of them was due at the result's due_us. */
 struct tick loop_account(uint64_t last_due_us, uint64_t expired, uint32_t period_us, uint64_t now_us);
+/* Likewise of a rest of `rest` periods: the first tick to serve, and how many follow it. */
+struct tick loop_account_rest(uint64_t last_due_us, uint64_t expired, uint32_t period_us);
 
 #endif

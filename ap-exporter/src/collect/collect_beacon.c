@@ -85,6 +85,13 @@ static void tick(void *self, const struct collector_tick *t)
 	collect_source_settle(&c->source, ret == -ENOENT ? 0 : ret, &r); /* ENOENT: no scan yet */
 }
 
+static uint64_t due(void *self)
+{
+	const struct collect *c = self;
+
+	return c->source.interface.index ? c->due_tick : 0;
+}
+
 static void second(void *self)
 {
 	collect_source_second(self);
@@ -115,6 +122,7 @@ const struct collector_ops collect_beacon = {
 	.check = check,
 	.start = start,
 	.tick = tick,
+	.due = due,
 	.second = second,
 	.stop = stop,
 	.live = true,

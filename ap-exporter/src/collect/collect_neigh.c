@@ -11,7 +11,7 @@ struct collect {
 	struct collect_source source;
 	struct config_neigh config;
 	struct netlink_request dump;
-	uint64_t due_us;
+	uint64_t due_tick;
 };
 
 static int prepare(struct collect_source *s)
@@ -22,7 +22,7 @@ static int prepare(struct collect_source *s)
 
 	netlink_request(&c->dump, RTM_GETNEIGH, NLM_F_DUMP, &nd, sizeof nd);
 	netlink_append(&c->dump, NDA_IFINDEX, &ifindex, sizeof ifindex);
-	c->due_us = 0;
+	c->due_tick = 0;
 	return 0;
 }
 
@@ -59,11 +59,18 @@ static void tick(void *self, const struct collector_tick *t)
 	struct collect *c = self;
 	int ret;
 
-	if (!c->source.interface.index || t->monotonic_us < c->due_us)
+	if (!c->source.interface.index || t->number < c->due_tick)
 		return;
 	ret = netlink_dump(c->source.nl, &c->dump, on_entry, c, &r);
-	c->due_us = t->monotonic_us + (uint64_t)c->config.interval_ms * 1000;
+	c->due_tick = t->number + c->config.interval_ms * 1000 / OAL_SETTING_TICK_US;
 	collect_source_settle(&c->source, ret, &r);
+}
+
+static uint64_t due(void *self)
+{
+	const struct collect *c = self;
+
+	return c->source.interface.index ? c->due_tick : 0;
 }
 
 static void second(void *self)
@@ -92,6 +99,7 @@ const struct collector_ops collect_neigh = {
 	.check = check,
 	.start = start,
 	.tick = tick,
+	.due = due,
 	.second = second,
 	.stop = stop,
 	.live = true,

@@ -8,6 +8,7 @@
 #include "kmod/kmod_source.h"
 #include "pipeline/pipeline.h" /* pipeline_name() */
 #include "sample/refresh.h"
+#include "sample/rest.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -233,24 +234,33 @@ static void tick(void *self, const struct collector_tick *t)
 							 SURVEY_PATIENCE);
 }
 
-#ifdef HAVE_KMOD
-/* The stations of nl80211 are looked at in each tick; the module needs nobody. */
+/* The module's stations need nobody. */
 static uint64_t due(void *self)
 {
 	const struct collect *c = self;
 	const uint64_t survey_at = c->can_survey ? c->survey_at : UINT64_MAX;
+	const uint64_t stations_at = module_of(c) && c->by_module ? UINT64_MAX : collect_stations_due(c->stations);
+	const uint64_t at = survey_at < c->interface_at ? survey_at : c->interface_at;
 
-	if (!c->by_module || !c->source.interface.index)
+	if (!c->source.interface.index)
 		return 0;
-	return survey_at < c->interface_at ? survey_at : c->interface_at;
+	return stations_at < at ? stations_at : at;
 }
 
+#ifdef HAVE_KMOD
 static void direct_tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
 	if (module_of(c))
 		kmod_source_tick(module_of(c), t);
+}
+
+static uint32_t rest(void *self, uint32_t passed)
+{
+	struct collect *c = self;
+
+	return module_of(c) ? kmod_source_rest(module_of(c), passed) : REST_FLOOD;
 }
 
 static uint64_t kernel_us(const void *self)
@@ -274,8 +284,8 @@ static void stations_json(const void *self, struct json *j)
 }
 
 static const struct collector_direct direct = {
-	.due = due,
 	.tick = direct_tick,
+	.rest = rest,
 	.kernel_us = kernel_us,
 	.json = stations_json,
 };
@@ -366,6 +376,7 @@ const struct collector_ops collect_nl80211 = {
 	.check = check,
 	.start = start,
 	.tick = tick,
+	.due = due,
 #ifdef HAVE_KMOD
 	.direct = &direct,
 #endif

@@ -196,6 +196,13 @@ static void tick(void *self, const struct collector_tick *t)
 	c->due_tick = t->number + pace_interval(c->config.interval_ticks, t->pace, took_us, PATIENCE);
 }
 
+static uint64_t due(void *self)
+{
+	const struct collect *c = self;
+
+	return c->source.interface.index ? c->due_tick : 0;
+}
+
 static void second(void *self)
 {
 	struct collect *c = self;
@@ -231,6 +238,7 @@ const struct collector_ops collect_qdisc = {
 	.check = check,
 	.start = start,
 	.tick = tick,
+	.due = due,
 	.second = second,
 	.stop = stop,
 	.live = true,

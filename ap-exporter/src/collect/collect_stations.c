@@ -2,6 +2,7 @@
 
 #include "collect/nl80211_station.h"
 #include "sample/refresh.h"
+#include "sample/rest.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 enum {
+	ANSWER_TICKS = REST_FLOOD + 1,
 	ACTIVE_PKTS = 4, /* between two samples make an idle station an active one: more than keep-alives and ARP */
 	DUMP_LEAST = 2, /* so few active stations are always asked one by one */
 	IDLE_PACE = 2, /* paces that slow only the looks at stations without traffic */
@@ -36,6 +38,7 @@ struct collect_stations {
 	struct netlink_request dump;
 	uint64_t now_tick;
 	uint64_t dump_at, active_at; /* ticks at which all are due, and the active ones */
+	uint64_t answer_at; /* at which the tick thread has said which idle ones have flows with packets */
 	uint32_t stride; /* ticks between samples of an active station */
 	uint32_t took_us; /* by the slowest request of this tick */
 	uint32_t n_active, n_used, max, cursor;
@@ -119,9 +122,11 @@ static void update_activity(struct collect_stations *c, struct station *s, uint3
 
 	for (unsigned a = 0; a < NL80211_ACS; a++)
 		traffic |= s->data.acs.row[a].backlog_pkts > 0;
-	if (!s->active && !traffic) /* its flows may have packets all the same; the answer is there in a tick */
+	if (!s->active && !traffic) { /* its flows may have packets all the same */
 		samples_query(c->source->samples, s->data.row.mac,
 			      (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US);
+		c->answer_at = c->now_tick + ANSWER_TICKS;
+	}
 	if (traffic)
 		s->traffic_at = c->now_tick;
 	else if (s->active && c->now_tick - s->traffic_at >= c->config->active_hold_ticks)
@@ -330,6 +335,15 @@ void collect_stations_tick(struct collect_stations *c, const struct collector_ti
 	/* Stations that carry traffic slow down last, when the rest has. */
 	c->stride = pace_interval(1, t->pace > IDLE_PACE ? t->pace - IDLE_PACE : 0, c->took_us, ACTIVE_PATIENCE);
 	c->active_at = t->number + c->stride;
+}
+
+uint64_t collect_stations_due(const struct collect_stations *c)
+{
+	uint64_t at = c->dump_at;
+
+	if (c->n_active && c->active_at < at)
+		at = c->active_at;
+	return c->answer_at > c->now_tick && c->answer_at < at ? c->answer_at : at;
 }
 
 uint32_t collect_stations_refused(const struct collect_stations *c)

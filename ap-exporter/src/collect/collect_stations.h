@@ -22,6 +22,8 @@ void collect_stations_forget(struct collect_stations *);
 void collect_stations_again(struct collect_stations *);
 /* Samples those that are due. */
 void collect_stations_tick(struct collect_stations *, const struct collector_tick *);
+/* The next tick at which some are due. */
+uint64_t collect_stations_due(const struct collect_stations *);
 /* Once a second: how often their counters are renewed. */
 void collect_stations_second(struct collect_stations *);
 /* Stations that found no place, since the start. */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "collect/tap_stations.h"
 #include "pipeline/pipeline.h"
+#include "sample/rest.h"
 #include "tap/tap.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 
 enum {
 	SNAPLEN = 160, /* bytes of a frame that a packet socket keeps: two tags, IPv6, TCP with all options */
+	PACKETS_KB = 5, /* that a KiB of a ring holds */
 	REASON = 512, /* bytes of why a tap cannot be had */
 };
 
@@ -42,6 +44,8 @@ struct collect {
 	void *tap;
 	struct held *held; /* where it is from; NULL: opened for this one */
 	struct tap_stats stats; /* as counted so far */
+	uint32_t room; /* packets that the ring holds */
+	uint64_t rested_at; /* packets when it was last asked how long it may rest */
 	struct tap_stations *stations;
 	char instead[REASON]; /* why it is not the tap that comes first; empty: it is */
 };
@@ -229,6 +233,16 @@ static void before_tick(void *self, const struct collector_tick *t)
 	count(c);
 }
 
+/* A flow that begins fills the ring at once. */
+static uint32_t rest(void *self, uint32_t passed)
+{
+	struct collect *c = self;
+	const uint32_t ticks = rest_for(c->stats.packets - c->rested_at, c->room, passed);
+
+	c->rested_at = c->stats.packets;
+	return ticks < REST_FLOOD ? ticks : REST_FLOOD;
+}
+
 static void second(void *self)
 {
 	struct collect *c = self;
@@ -263,6 +277,7 @@ static int start_one(void **self, const struct collector_env *env, const char *w
 	c->counts = env->counts;
 	c->interface = config->interface;
 	c->wired = wired;
+	c->room = config->ring_kb * PACKETS_KB;
 	c->held = find_held(which, config);
 	if (c->held) {
 		c->held->users++;
@@ -334,6 +349,7 @@ const struct collector_ops collect_tap = {
 	.check = check,
 	.start = start,
 	.before_tick = before_tick,
+	.rest = rest,
 	.second = second,
 	.alarm = alarm,
 	.json = json,
@@ -347,6 +363,7 @@ const struct collector_ops collect_packet = {
 	.check = packet_check,
 	.start = packet_start,
 	.before_tick = before_tick,
+	.rest = rest,
 	.second = second,
 	.stop = stop,
 	.live = true,

@@ -34,11 +34,11 @@ enum collector_thread { COLLECTOR_DIRECT, COLLECTOR_RADIO, COLLECTOR_SHARED };
 
 /* Of a collector with a sampler, for which the kernel samples by itself what the tick thread then reads. */
 struct collector_direct {
-	/* On the sampler's thread: the next tick at which it has something to ask. */
-	uint64_t (*due)(void *self);
 	/* On the tick thread, after its sampler's rows were handed over. It may read memory, and blocks no more than
 	 * tick() of a collector without a sampler. */
 	void (*tick)(void *self, const struct collector_tick *);
+	/* As that of collector_ops. */
+	uint32_t (*rest)(void *self, uint32_t passed);
 	/* Time that the kernel spends for it on its own, µs since the start. */
 	uint64_t (*kernel_us)(const void *self);
 	/* Its state as an object, in the status' list `stations`. */
@@ -56,6 +56,11 @@ struct collector_ops {
 	void (*before_tick)(void *self, const struct collector_tick *);
 	/* Rows of this tick. May be NULL. Neither allocates nor logs; only one with a sampler may block. */
 	void (*tick)(void *self, const struct collector_tick *);
+	/* Ticks that may go by until the next call of these two, `passed` ticks after it was last asked: what came in
+	 * between is told tick by tick then, and nothing may be lost. NULL: one. */
+	uint32_t (*rest)(void *self, uint32_t passed);
+	/* Of one with a sampler, on its thread: the next tick at which it has something to ask. */
+	uint64_t (*due)(void *self);
 	/* Once a second: looks for interfaces, says what was counted. May be NULL. */
 	void (*second)(void *self);
 	/* True when there will be nothing more (a replay without loop). May be NULL. */

@@ -5,6 +5,7 @@
 #include "kmod/kmod_ring.h"
 #include "kmod/kmod_table.h"
 #include "oal_schema.h"
+#include "sample/rest.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ struct kmod_source {
 	uint32_t phase; /* atomic */
 	uint32_t end; /* atomic: the sampler's thread wants it back */
 	uint64_t retry_us; /* monotonic; the sampler's thread */
+	uint32_t rested_at; /* bytes taken when it was last asked how long it may rest; the tick thread */
 	int reported; /* why + 1, or -1 while it reads; 0: nothing so far */
 
 	/* For status; each written by one thread, and read by itself. */
@@ -254,6 +256,16 @@ void kmod_source_tick(struct kmod_source *k, const struct collector_tick *t)
 	why = broken ? BROKEN : check_module(k, tick);
 	if (why)
 		leave(k, why);
+}
+
+uint32_t kmod_source_rest(struct kmod_source *k, uint32_t passed)
+{
+	const uint32_t taken = k->ring.tail - k->rested_at;
+
+	if (load(&k->phase) != READING)
+		return REST_FLOOD;
+	k->rested_at = k->ring.tail;
+	return rest_for(taken, k->ring.size, passed);
 }
 
 uint64_t kmod_source_kernel_us(const struct kmod_source *k)

@@ -40,6 +40,8 @@ void kmod_source_second(struct kmod_source *);
 /* --- the tick thread */
 /* Hands the pipeline what was sampled up to this tick. */
 void kmod_source_tick(struct kmod_source *, const struct collector_tick *t);
+/* Ticks that may go by until the next of these, `passed` ticks after it was last asked. */
+uint32_t kmod_source_rest(struct kmod_source *, uint32_t passed);
 /* Time that the kernel took for it since the start, µs. */
 uint64_t kmod_source_kernel_us(const struct kmod_source *);
 /* An object: interface, source, why not the module, records, overruns, … */

@@ -43,6 +43,9 @@ const char *pipeline_name_of(const struct pipeline *, uint16_t index);
  * closed early and feature state restarts. */
 void pipeline_tick(struct pipeline *, uint64_t due_us, uint32_t missed_before, uint32_t late_us);
 
+/* Ticks until the one at which the next decision is made; at least 1. */
+uint32_t pipeline_until_decision(const struct pipeline *);
+
 /* Of a routed AP: this address (4 or 16 bytes), as the kernel's ARP and NDP entries have it, is that of the station
  * `mac`; mac 0 removes it. */
 void pipeline_station_addr(struct pipeline *, const uint8_t *ip, int ip_len, uint64_t mac);

@@ -162,6 +162,7 @@ static void round_of(struct sampler *s, uint64_t number, struct second *second)
 	const uint64_t began = clock_monotonic_us();
 	uint64_t took;
 
+	samples_tick(s->samples, number);
 	__atomic_store_n(&s->round_began_ms, (uint32_t)(began / 1000u) | 1u, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < s->n; i++)
 		s->sources[i].tick(s->sources[i].self, &t);
@@ -175,7 +176,6 @@ static void round_of(struct sampler *s, uint64_t number, struct second *second)
 /* The next tick that a source is due at. */
 static uint64_t next_due(const struct sampler *s, uint64_t number)
 {
-#ifdef HAVE_KMOD /* else nobody sleeps for longer */
 	uint64_t next = number + 1000000 / OAL_SETTING_TICK_US;
 
 	for (unsigned i = 0; i < s->n; i++) {
@@ -185,9 +185,6 @@ static uint64_t next_due(const struct sampler *s, uint64_t number)
 			next = due;
 	}
 	return next > number ? next : number + 1;
-#else
-	return number + 1;
-#endif
 }
 
 static void *run(void *self)
@@ -275,7 +272,12 @@ void sampler_tick(struct sampler *s, const struct collector_tick *t, struct pipe
 		wake(s);
 		pthread_mutex_unlock(&s->lock);
 	}
-	samples_drain(s->samples, p, counts, t->due_us);
+	samples_drain(s->samples, p, counts, t);
+}
+
+uint32_t sampler_rest(struct sampler *s, uint32_t passed)
+{
+	return samples_rest(s->samples, passed);
 }
 
 void sampler_stats(const struct sampler *s, struct sampler_stats *out)

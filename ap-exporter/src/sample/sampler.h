@@ -19,6 +19,7 @@ struct collector_tick {
 	uint64_t number;       /* ticks since the start, missed ones included */
 	uint64_t due_us;       /* realtime; 0 on a sampler's thread */
 	uint64_t monotonic_us; /* when the tick was due */
+	bool more;             /* of the tick thread: another tick is due already, and comes next */
 	unsigned pace;         /* of a sampler: 0 as configured, each more is half as often; see pace_interval() */
 };
 
@@ -61,6 +62,8 @@ void sampler_stop(struct sampler *);
 /* --- tick thread */
 /* At each tick: the first starts the sampling; then hands over what was sampled. Neither waits nor allocates. */
 void sampler_tick(struct sampler *, const struct collector_tick *, struct pipeline *, struct collector_counts *);
+/* Ticks after which it should be called again, after `passed` ticks, so that its ring does not fill. */
+uint32_t sampler_rest(struct sampler *, uint32_t passed);
 void sampler_stats(const struct sampler *, struct sampler_stats *);
 void sampler_set_pace(struct sampler *, unsigned pace);
 

@@ -1,6 +1,8 @@
 #include "sample/samples.h"
 
+#include "sample/rest.h"
 #include "pipeline/pipeline.h"
+#include "sample/sampler.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +25,7 @@ struct head {
 	uint16_t len; /* of the record, this included; a multiple of 8. OP_WRAP: the rest of the ring */
 	uint8_t op, table;
 	uint16_t device;
-	uint16_t pad;
+	uint16_t tick; /* that it belongs to; the low bits of its number */
 };
 
 struct queue_record {
@@ -47,7 +49,9 @@ struct samples {
 	uint32_t head; /* bytes written, running; stored by the writer */
 	uint32_t tail; /* bytes read, likewise by the reader */
 	uint32_t closed;
-	uint64_t round_us; /* the reader's: when the last round began */
+	uint16_t tick; /* the writer's: that of what it writes */
+	uint32_t rested_at; /* the reader's: bytes read when samples_rest() was last asked */
+	uint64_t round_us; /* likewise: when the last round began */
 	uint64_t wanted[WANTED];
 	uint32_t wanted_head, wanted_tail; /* the reader writes, the writer reads */
 };
@@ -110,7 +114,7 @@ static void append(struct samples *s, enum op op, enum oal_table_id table, uint1
 		   size_t size)
 {
 	struct head h = { .len = (uint16_t)((sizeof h + size + 7) & ~7u), .op = (uint8_t)op, .table = (uint8_t)table,
-			  .device = device };
+			  .device = device, .tick = s->tick };
 	uint32_t at = s->head & (s->size - 1), rest = s->size - at;
 
 	if (rest < h.len) { /* records do not go over the end */
@@ -128,6 +132,11 @@ static void append(struct samples *s, enum op op, enum oal_table_id table, uint1
 	if (size)
 		memcpy(s->bytes + at + sizeof h, body, size);
 	publish(s, h.len);
+}
+
+void samples_tick(struct samples *s, uint64_t number)
+{
+	s->tick = (uint16_t)number;
 }
 
 void samples_row(struct samples *s, enum oal_table_id t, const void *row)
@@ -255,7 +264,8 @@ static void hand(struct samples *s, struct pipeline *p, struct collector_counts 
 	}
 }
 
-void samples_drain(struct samples *s, struct pipeline *p, struct collector_counts *counts, uint64_t now_us)
+void samples_drain(struct samples *s, struct pipeline *p, struct collector_counts *counts,
+		   const struct collector_tick *t)
 {
 	const uint32_t head = __atomic_load_n(&s->head, __ATOMIC_ACQUIRE);
 
@@ -266,10 +276,20 @@ void samples_drain(struct samples *s, struct pipeline *p, struct collector_count
 		memcpy(&h, s->bytes + at, sizeof h);
 		if (h.op == OP_WRAP)
 			h.len = 0;
+		else if (t->more && (int16_t)(h.tick - (uint16_t)t->number) > 0)
+			return;
 		else
-			hand(s, p, counts, now_us, &h, s->bytes + at + sizeof h);
+			hand(s, p, counts, t->due_us, &h, s->bytes + at + sizeof h);
 		__atomic_store_n(&s->tail, s->tail + (h.len ? h.len : s->size - at), __ATOMIC_RELEASE);
 	}
+}
+
+uint32_t samples_rest(struct samples *s, uint32_t passed)
+{
+	const uint32_t taken = s->tail - s->rested_at;
+
+	s->rested_at = s->tail;
+	return rest_for(taken, s->size, passed);
 }
 
 void samples_close(struct samples *s)

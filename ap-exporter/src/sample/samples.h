@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct collector_tick;
 struct pipeline;
 struct samples;
 
@@ -33,6 +34,8 @@ void samples_free(struct samples *);
 size_t samples_room(unsigned stations);
 
 /* --- the writer */
+/* What follows belongs to this tick. */
+void samples_tick(struct samples *, uint64_t number);
 /* A row of a state table or an event, as pipeline_row() takes it. */
 void samples_row(struct samples *, enum oal_table_id, const void *row);
 /* A row of the table queue whose kind is not a name of the pipeline's yet. */
@@ -56,8 +59,11 @@ void samples_query(struct samples *, uint64_t mac, uint64_t hold_us);
 bool samples_wanted(struct samples *, uint64_t *mac);
 
 /* --- the reader, which is the tick thread */
-/* Hands everything that is there to the pipeline, and adds to `counts`. `now_us`: realtime, of this tick. */
-void samples_drain(struct samples *, struct pipeline *, struct collector_counts *, uint64_t now_us);
+/* Hands what is there to the pipeline, and adds to `counts`. While more ticks are due already, only what belongs to
+ * this tick or an earlier one; the last takes all. */
+void samples_drain(struct samples *, struct pipeline *, struct collector_counts *, const struct collector_tick *);
+/* Ticks after which it is a quarter full, if it goes on filling as in the `passed` ticks since the last call. */
+uint32_t samples_rest(struct samples *, uint32_t passed);
 /* Nobody will read any more: what is written from now on is left out. Any thread. */
 void samples_close(struct samples *);
 

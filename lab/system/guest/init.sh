@@ -15,20 +15,24 @@ fail() {
 
 # The radio, the bridge, the wired port; $1 stations.
 access_point() {
-	stations=$1
 	ip link set wlan0 name phy0-ap0 && ip link set wlan1 name mon0 || fail interfaces
 	air cable eth0 far && air fq_codel eth0 || fail cable
 	air ap phy0-ap0 && air monitor mon0 || fail radio
 	brctl addbr br-lan && brctl addif br-lan eth0 && brctl addif br-lan phy0-ap0 || fail bridge
 	for port in far eth0 br-lan; do ip link set $port up || fail $port; done
-	air stations phy0-ap0 0 "$stations" || fail stations
+	air stations phy0-ap0 0 "$1" || fail stations
 }
 
-# $1 TCP packets a second, and two short UDP ones a second to each station: these keep it active.
+# $1 TCP packets a second, and two short UDP ones a second to each of the first $2 stations: these keep it active.
 traffic() {
 	[ -z "$source" ] || kill "$source"
-	air traffic far mon0 phy0-ap0 "$stations" "$1" $((2 * stations)) &
+	air traffic far mon0 phy0-ap0 "$2" "$1" $((2 * $2)) &
 	source=$!
+}
+
+# The kernel samples the stations (ap-exporter/kmod).
+module() {
+	insmod /lib/oal_sampler.ko && [ -e /dev/oal-sampler ] || fail module
 }
 
 agent() {
