@@ -187,6 +187,23 @@ static uint64_t next_due(const struct sampler *s, uint64_t number)
 	return next > number ? next : number + 1;
 }
 
+/* When the round for a tick begins. */
+static uint64_t begins_us(const struct sampler *s, uint64_t number)
+{
+	return s->first_us - SAMPLER_LEAD_US + (number - s->first_number) * OAL_SETTING_TICK_US;
+}
+
+/* The tick of the next round. Those that went by while the last one took its time are counted. */
+static uint64_t after(struct sampler *s, uint64_t number)
+{
+	const uint64_t now = clock_monotonic_us(), next = begins_us(s, number + 1);
+	const uint64_t late = now > next ? (now - next) / OAL_SETTING_TICK_US : 0, due = next_due(s, number);
+
+	if (late)
+		__atomic_store_n(&s->skipped, s->skipped + (uint32_t)late, __ATOMIC_RELAXED);
+	return due > number + 1 + late ? due : number + 1 + late;
+}
+
 static void *run(void *self)
 {
 	struct sampler *s = self;
@@ -197,17 +214,8 @@ static void *run(void *self)
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), SAMPLER_NICE); /* only root may */
 	if (await(s, 0)) {
 		second = (struct second){ .began_us = clock_monotonic_us(), .cpu_us = cpu_us() };
-		for (number = s->first_number + 1;; number = next_due(s, number)) {
-			const uint64_t base = s->first_us - SAMPLER_LEAD_US, now = clock_monotonic_us();
-			const uint64_t due = base + (number - s->first_number) * OAL_SETTING_TICK_US;
-
-			if (now >= due + OAL_SETTING_TICK_US) { /* the round before took longer */
-				const uint64_t late = (now - due) / OAL_SETTING_TICK_US;
-
-				__atomic_store_n(&s->skipped, s->skipped + (uint32_t)late, __ATOMIC_RELAXED);
-				number += late;
-			}
-			if (!await(s, base + (number - s->first_number) * OAL_SETTING_TICK_US))
+		for (number = s->first_number + 1;; number = after(s, number)) {
+			if (!await(s, begins_us(s, number)))
 				break;
 			round_of(s, number, &second);
 			if (clock_monotonic_us() - second.began_us >= 1000000)
