@@ -4,20 +4,18 @@
   eth0 203.0.113.2 ────────────── port cpu ══════════ eth0 ┄ wan (DSA) [┄ pppoe-wan] NAT br-lan.10 ─ phy0-ap0 ~~ wlan1
 """
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import traceback
 
-from guest import wifi
+from guest import play, wifi
 from guest.exporter import begin, section
 from guest.offloads import switch_off
+from guest.play import HOST, OUT, wait
 from guest.sh import batch, run, start, write
 
-OUT, HOST = "/run/out", "/run/host"
 RADIO, CLIENT_RADIO, MEDIUM = "phy0-ap0", 1, {"freq_mhz": 5180, "width_mhz": 20}
 #: Of the switch, as its driver names it, and as OpenWrt does.
 PORT, WAN, PPP = 1, "wan", "pppoe-wan"
@@ -27,16 +25,6 @@ OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 AP, FOLDER, KILL = "router", "/run/lab/ap", "/run/lab/kill"
 #: A span in which windows are judged; flows last longer than the steps that they are in.
 SPAN_S, FLOW_S = 1.0, 60
-
-
-def wait(true, what: str, seconds: float = 30):
-    """Its value, once it is something."""
-    end = time.monotonic() + seconds
-    while not (value := true()):
-        if time.monotonic() > end:
-            raise SystemExit(f"router: after {seconds} s there is no {what}")
-        time.sleep(0.1)
-    return value
 
 
 def ready(words: list[str], log: str, ns: str | None) -> subprocess.Popen:
@@ -53,10 +41,7 @@ class Play:
         self.flows: list[subprocess.Popen] = []
 
     def status(self) -> dict:
-        done = subprocess.run([self.binary, "status", "-s", f"{FOLDER}/sock"], capture_output=True, text=True)
-        if self.exporter.poll() is not None:
-            raise SystemExit(f"router: the exporter ended with {self.exporter.returncode}")
-        return json.loads(done.stdout) if done.returncode == 0 and done.stdout else {}
+        return play.status(self.binary, f"{FOLDER}/sock", self.exporter)
 
     def path(self) -> dict:
         """Of control: what met clamps."""
@@ -230,8 +215,7 @@ def slow_driver(it: Play) -> None:
                  f"{OUT}/slow.log")
 
     def status() -> dict:
-        done = subprocess.run([it.binary, "status", "-s", socket], capture_output=True, text=True)
-        return json.loads(done.stdout) if done.returncode == 0 and done.stdout else {}
+        return play.status(it.binary, socket)
 
     wait(lambda: (s := status()) and all(one["skipped"] > 100 for one in s["samplers"]), "samplers that wait")
     before = status()
@@ -254,25 +238,5 @@ STEPS = (switch, wifi_and_bridge, nat, exporter, behind_nat, rule_changed, kille
          slow_driver, end)
 
 
-def main() -> int:
-    with open(sys.argv[1]) as f:
-        it = Play(json.load(f))
-    run("mount -t tmpfs lab /run/lab")
-    it.facts["steps"] = []
-    for step in STEPS:
-        print(f"router: {step.__name__}", flush=True)
-        try:
-            step(it)
-        except (Exception, SystemExit):
-            it.facts["error"] = f"{step.__name__}: {traceback.format_exc()}"
-            for log in ("pppd.log", "pppoe-server.log", "exporter.log"):
-                with contextlib.suppress(OSError), open(f"{OUT}/{log}") as f:
-                    it.facts["error"] += f.read()[-2000:]
-            break
-        it.facts["steps"].append(step.__name__)
-    write(f"{OUT}/router.json", json.dumps(it.facts))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play.main("router", Play, STEPS, ("pppd.log", "pppoe-server.log", "exporter.log")))

@@ -1,7 +1,7 @@
 """The guest's main program: plays the steps one after another, and leaves what it saw in /run/out/sampler.json."""
+import collections
 import contextlib
 import errno
-import json
 import os
 import signal
 import socket
@@ -9,16 +9,15 @@ import struct
 import subprocess
 import sys
 import time
-import traceback
 
-from guest import wifi
+from guest import play, wifi
 from guest.exporter import section
 from guest.netlink import NL80211_ATTR_IFINDEX, NL80211_ATTR_MAC, Nl80211, attr
+from guest.play import HOST, OUT, wait
 from guest.sh import batch, run, start, write
 
 from .device import DEVICE, Device
 
-OUT, HOST = "/run/out", "/run/host"
 AP, MEDIUM, CLIENTS = "wlan0", {"freq_mhz": 5180, "width_mhz": 20}, (1, 2)
 NL80211_CMD_NEW_STATION, NL80211_CMD_DEL_STATION = 19, 20
 ATTR_AID, ATTR_LISTEN_INTERVAL, ATTR_SUPPORTED_RATES, ATTR_FLAGS2 = 16, 18, 19, 67
@@ -27,16 +26,6 @@ SOURCES = ("nl80211", "auto")
 ADDED, BUSY = 510, 8
 TRACED_S = 3
 QUIET_S = 1.2  # longer than a station counts as active
-
-
-def wait(true, what: str, seconds: float = 60):
-    """Its value, once it is something."""
-    end = time.monotonic() + seconds
-    while not (value := true()):
-        if time.monotonic() > end:
-            raise SystemExit(f"sampler: after {seconds} s there is no {what}")
-        time.sleep(0.02)
-    return value
 
 
 class Exporter:
@@ -53,10 +42,7 @@ class Exporter:
         self.process = start([binary, "run", "-c", f"/run/lab/{source}"], f"{OUT}/{source}.log")
 
     def status(self) -> dict:
-        done = subprocess.run([self.binary, "status", "-s", self.socket], capture_output=True, text=True)
-        if self.process.poll() is not None:
-            raise SystemExit(f"sampler: an exporter ended with {self.process.returncode}")
-        return json.loads(done.stdout) if done.returncode == 0 and done.stdout else {}
+        return play.status(self.binary, self.socket, self.process)
 
     def stations(self) -> dict:
         return next(iter(self.status().get("stations", [])), {})
@@ -242,17 +228,18 @@ def busy(it: Play) -> None:
     it.facts["status"] = {source: it.exporters[source].status() for source in SOURCES}
 
 
-def calls(source: str, main: int) -> dict[str, float]:
-    """System calls a second of the tick thread, of the one that asks netlink (by recvmmsg() alone), and of the others.
-    Reading the clock is none: it is one in this guest alone.
+def calls(source: str, main: int) -> dict[str, dict[str, float]]:
+    """System calls a second, by their names, of the tick thread, of the one that asks netlink (by recvmmsg() alone),
+    and of the others. Reading the clock is none: it is one in this guest alone.
     """
     with open(f"{OUT}/{source}.calls") as f:
         lines = [line.split(None, 1) for line in f if "resumed>" not in line and "+++" not in line]
     sampler = {thread for thread, call in lines if call.startswith("recvmmsg(")} - {str(main)}
-    found = {"tick": 0, "sampler": 0, "others": 0}
-    for thread, _ in lines:
-        found["tick" if thread == str(main) else "sampler" if thread in sampler else "others"] += 1
-    return {who: count / TRACED_S for who, count in found.items()}
+    found = {"tick": collections.Counter(), "sampler": collections.Counter(), "others": collections.Counter()}
+    for thread, call in lines:
+        who = "tick" if thread == str(main) else "sampler" if thread in sampler else "others"
+        found[who][call.split("(")[0]] += 1
+    return {who: {name: n / TRACED_S for name, n in counts.most_common()} for who, counts in found.items()}
 
 
 def many(it: Play) -> None:
@@ -300,23 +287,5 @@ STEPS = (load, associate, refusals, exporters, traffic, backlog, leave, unload, 
          end)
 
 
-def main() -> int:
-    with open(sys.argv[1]) as f:
-        it = Play(json.load(f))
-    run("mount -t tmpfs lab /run/lab")
-    it.facts["steps"] = []
-    for step in STEPS:
-        print(f"sampler: {step.__name__}", flush=True)
-        try:
-            step(it)
-        except (Exception, SystemExit):
-            it.facts["error"] = f"{step.__name__}: {traceback.format_exc()}"
-            break
-        it.facts["steps"].append(step.__name__)
-    it.facts["kernel log"] = run("dmesg")
-    write(f"{OUT}/sampler.json", json.dumps(it.facts))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play.main("sampler", Play, STEPS))
