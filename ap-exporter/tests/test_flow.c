@@ -462,7 +462,8 @@ static unsigned longest_chain(void)
 static void test_chosen_ports(void)
 {
 	struct packet p = make(UP, 1, 1, 0, PACKET_ACK);
-	unsigned i;
+	struct flow_table other;
+	unsigned i, n;
 
 	test("ports that a client chooses by a known hash do not share a chain");
 	flow_table_free(&t);
@@ -475,6 +476,17 @@ static void test_chosen_ports(void)
 	}
 	CHECK_EQ(t.used, 500);
 	CHECK(longest_chain() <= 12); /* by chance alone 13 of 500 share one of 1,024 once in some 10^12 tables */
+
+	test("each table has a key of its own, so that nobody who knows one's chains knows another's");
+	CHECK_EQ(flow_table_new(&other, 512), 0);
+	CHECK(memcmp(&t.key, &other.key, sizeof t.key));
+	for (i = n = 0; i < 64; i++) {
+		p.src_port = (uint16_t)i;
+		n += flow_hash(&t.key, p.src, p.dst, 4, p.src_port, p.dst_port) ==
+		     flow_hash(&other.key, p.src, p.dst, 4, p.src_port, p.dst_port);
+	}
+	CHECK(n <= 1);
+	flow_table_free(&other);
 }
 
 int main(void)
