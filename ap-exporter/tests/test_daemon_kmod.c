@@ -7,6 +7,7 @@
 #include "kmod/kmod_ring.h"
 #include "kmod/kmod_source.h"
 #include "pipeline/pipeline.h"
+#include "sample/rest.h"
 
 #include <errno.h>
 
@@ -200,15 +201,33 @@ int main(void)
 	CHECK_EQ(reader->active_interval_ticks, 10);
 	header->longest_us = 0;
 
+	test("ticks that the module missed are told, also over its next start");
+	header->ticks_missed = 2;
+	tick(1, NULL);
+	CHECK(says("\"ticks_missed\": 2"));
+
+	test("a rest ends before the ring is more than a quarter full; without the module it is short");
+	kmod_source_rest(source, 25);
+	CHECK_EQ(kmod_source_rest(source, 25), REST_MOST); /* nothing since */
+	for (unsigned i = 0; i < 40; i++)
+		station(2, 20 + i, true, tick_now(t.monotonic_us) + 1);
+	tick(1, NULL);
+	CHECK_EQ(kmod_source_rest(source, 5),
+		 started.ring_bytes / 4 * 5 / (40 * (uint32_t)sizeof(struct oal_sampler_station)));
+
 	test("a ring that overran is counted, nl80211 goes on, and the module is taken again later");
 	header->records_lost = 3;
 	tick(1, NULL); /* the tick thread sees it and leaves */
 	CHECK_EQ(gone, 2);
 	CHECK(!tick(1, &over) && over);
+	CHECK_EQ(kmod_source_rest(source, 25), REST_FLOOD);
 	CHECK(says("\"source\": \"nl80211\"") && says("overran") && says("\"records_lost\": 3"));
 	CHECK(!tick(100, &over) && !over && starts == 1);
 	CHECK(tick(2500, &over) && over && starts == 2);
 	CHECK(says("\"source\": \"module\"") && says("\"records_lost\": 3"));
+	header->ticks_missed = 1;
+	tick(1, NULL);
+	CHECK(says("\"ticks_missed\": 3"));
 
 	test("a module that stops is left");
 	station(3, 1, true, tick_now(t.monotonic_us) + 1);

@@ -52,7 +52,7 @@ struct kmod_source {
 	int reported; /* why + 1, or -1 while it reads; 0: nothing so far */
 
 	/* For status; each written by one thread, and read by itself. */
-	uint32_t why, refusal, overruns, starts, kernel_us, base_kernel_us;
+	uint32_t why, refusal, overruns, starts, kernel_us, base_kernel_us, missed, base_missed;
 	uint64_t records;
 };
 
@@ -209,6 +209,7 @@ static void leave(struct kmod_source *k, enum why why)
 {
 	kmod_table_forget(k->table);
 	__atomic_store_n(&k->base_kernel_us, k->kernel_us, __ATOMIC_RELAXED);
+	__atomic_store_n(&k->base_missed, k->missed, __ATOMIC_RELAXED);
 	store(&k->why, why);
 	store(&k->phase, LEFT);
 }
@@ -222,6 +223,8 @@ static enum why check_module(struct kmod_source *k, uint32_t tick)
 	__atomic_store_n(&k->kernel_us,
 			 k->base_kernel_us + __atomic_load_n(&h->tick_us, __ATOMIC_RELAXED) +
 				 __atomic_load_n(&h->counters_us, __ATOMIC_RELAXED),
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&k->missed, k->base_missed + __atomic_load_n(&h->ticks_missed, __ATOMIC_RELAXED),
 			 __ATOMIC_RELAXED);
 	if (lost) {
 		__atomic_store_n(&k->overruns, k->overruns + lost, __ATOMIC_RELAXED);
@@ -288,6 +291,7 @@ void kmod_source_json(const struct kmod_source *k, struct json *j)
 	json_count(j, "starts", load(&k->starts));
 	json_count(j, "records", k->records);
 	json_count(j, "records_lost", load(&k->overruns));
+	json_count(j, "ticks_missed", load(&k->missed));
 	json_count(j, "kernel_us", kmod_source_kernel_us(k));
 	json_add(j, "}");
 }
