@@ -468,6 +468,23 @@ static void damaged(void)
 		}
 	}
 
+	fresh("a SYN cut at any length within its options teaches no scale; a whole one does");
+	for (uint32_t cut = 0; cut <= 12; cut++) {
+		struct tcp_spec whole = syn(false, false, false, 7), answer = syn(false, true, true, 7);
+		struct tcp_spec ack = { .tags = { 0x8100 }, .flags = ACK, .window = 60000 };
+
+		rwnd_release_all(rwnd);
+		forget_scales();
+		whole.tags[0] = answer.tags[0] = 0x8100;
+		f = tcp_frame(&whole, &at);
+		f.len -= cut;
+		out = through(&f, false);
+		CHECK(equal(&out, &f));
+		pass(&answer);
+		CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+		CHECK(comes_out(ack, cut ? 60000 : 512));
+	}
+
 	fresh("lengths that contradict each other: IP header of 16 bytes, TCP header of 16, IP too short for TCP, "
 	      "versions 0 and 15");
 	s.v6 = false;

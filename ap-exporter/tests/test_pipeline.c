@@ -1,6 +1,7 @@
 /* test_pipeline.c: the data path from rows and packets to batches and features, with a made-up AP. */
 #include "wire/batch_decode.h"
 #include "check.h"
+#include "frame.h"
 #include "packet/flow_table.h"
 #include "offline.h"
 #include "packet/packet.h"
@@ -710,6 +711,30 @@ static void exchange(struct pipeline *p, uint16_t port, uint64_t begin_us, uint3
 	pipeline_flush(p);
 }
 
+/* The window scale is the last option, as in what Linux sends. */
+static void test_cut_syn(void)
+{
+	static const uint8_t options[20] = { 2, 4, 5, 180, 4, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 3, 7 };
+	const struct frame syn = frame_simple(99, PACKET_SYN, options, sizeof options, 0);
+	static struct sink s;
+
+	test("a SYN that is cut at any length leaves windows unknown, never of scale 0; a whole one does not");
+	for (uint32_t len = 0; len <= syn.len; len++) {
+		struct pipeline *p = start(&s, NULL);
+		struct packet answer = packet(START_US + 1000, 0, 5000, 999, 100, 0, PACKET_SYN | PACKET_ACK);
+
+		pipeline_tick(p, START_US, 0, 0);
+		pipeline_frame(p, syn.bytes, len, syn.len, START_US + 500, PIPELINE_UP);
+		answer.syn_options = PACKET_SYN_WSCALE;
+		answer.wscale = 9;
+		pipeline_packet(p, &answer);
+		exchange(p, 5000, START_US + 4000, 1000);
+		CHECK_EQ(last_window(&s, 0), len == syn.len ? 500u << 7 : 0);
+		pipeline_free(p);
+	}
+	clear(&s);
+}
+
 static void test_adopted_flows(void)
 {
 	static struct sink first, second, small;
@@ -905,6 +930,7 @@ int main(void)
 	test_time();
 	test_drops();
 	test_flows();
+	test_cut_syn();
 	test_adopted_flows();
 	test_limits();
 	return done();
