@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "oal_schema.h"
@@ -63,17 +64,26 @@ void capture_header(uint8_t h[CAPTURE_HEADER_BYTES], const struct capture_record
 
 /* --- writing */
 
-static int write_all(int fd, const uint8_t *p, size_t n)
+/* Two parts as one: a system call for both. */
+static int write_all(int fd, const uint8_t *first, size_t n, const uint8_t *second, size_t m)
 {
-	while (n) {
-		const ssize_t r = write(fd, p, n);
+	struct iovec parts[2] = { { (void *)(uintptr_t)first, n }, { (void *)(uintptr_t)second, m } };
+
+	while (parts[0].iov_len + parts[1].iov_len) {
+		const ssize_t r = writev(fd, parts, 2);
+		size_t done = r > 0 ? (size_t)r : 0;
 
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r <= 0)
 			return r < 0 ? -errno : -EIO;
-		p += r;
-		n -= (size_t)r;
+		for (int i = 0; i < 2; i++) {
+			const size_t here = done < parts[i].iov_len ? done : parts[i].iov_len;
+
+			parts[i].iov_base = (uint8_t *)parts[i].iov_base + here;
+			parts[i].iov_len -= here;
+			done -= here;
+		}
 	}
 	return 0;
 }
@@ -86,7 +96,7 @@ int capture_create(struct capture_writer *w, const char *path)
 	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (w->fd < 0)
 		return -errno;
-	r = write_all(w->fd, capture_magic, sizeof capture_magic);
+	r = write_all(w->fd, capture_magic, sizeof capture_magic, NULL, 0);
 	if (r) {
 		close(w->fd);
 		w->fd = -1;
@@ -102,9 +112,7 @@ int capture_append(struct capture_writer *w, const struct capture_record *record
 	int r;
 
 	capture_header(header, record);
-	r = write_all(w->fd, header, sizeof header);
-	if (!r)
-		r = write_all(w->fd, record->bytes, record->len);
+	r = write_all(w->fd, header, sizeof header, record->bytes, record->len);
 	if (!r) {
 		w->size += sizeof header + record->len;
 	} else if (ftruncate(w->fd, (off_t)w->size) || lseek(w->fd, (off_t)w->size, SEEK_SET) < 0) {
