@@ -771,6 +771,23 @@ def t_slow_kernel():
             assert health["ticks"] > 500 and health["sampling_permille"] < 1000, health
 
 
+def t_rests():
+    """where no window may be lowered and no packet is read, the tick thread wakes ten times a second"""
+    with Folder() as folder:
+        trace = folder / "trace"
+        under = ("strace", "-o", str(trace), "-e", "trace=ppoll")
+        with Daemon(folder, QDISC_LO, under=under) as daemon:
+            def waits() -> int:
+                return trace.read_text(errors="replace").count("ppoll(")
+            until(lambda: daemon.status()["ticks"] > 250, "the start is over")
+            before, first = daemon.status(), waits()
+            until(lambda: waits() >= first + 40, "forty rests")
+            after = daemon.status()
+            assert after["ticks"] - before["ticks"] > 15 * 40, (before["ticks"], after["ticks"])
+            os.kill(daemon.traced(), signal.SIGTERM)
+            assert daemon.process.wait(PATIENCE_S) == 0
+
+
 def t_status_is_whole():
     """the status is one JSON document whatever the sinks and names"""
     with Folder() as folder, Daemon(
