@@ -265,6 +265,7 @@ static void ring(void)
 	CHECK_EQ(rest_for(1024, 4096, 5), 5);
 	CHECK_EQ(rest_for(4096, 4096, 20), 5);
 	CHECK_EQ(rest_for(1 << 20, 4096, 1), 1);
+	CHECK_EQ(rest_for(1 << 22, 1 << 24, UINT32_MAX), REST_MOST);
 
 	test("a writer whose reader has gone does not wait for it");
 	samples_close(s);

@@ -45,7 +45,7 @@ struct collect {
 	struct held *held; /* where it is from; NULL: opened for this one */
 	struct tap_stats stats; /* as counted so far */
 	uint32_t room; /* packets that the ring holds */
-	uint64_t rested_at; /* packets when it was last asked how long it may rest */
+	uint32_t rested_at; /* packets when it was last asked how long it may rest */
 	struct tap_stations *stations;
 	char instead[REASON]; /* why it is not the tap that comes first; empty: it is */
 };
@@ -237,9 +237,9 @@ static void before_tick(void *self, const struct collector_tick *t)
 static uint32_t rest(void *self, uint32_t passed)
 {
 	struct collect *c = self;
-	const uint32_t ticks = rest_for(c->stats.packets - c->rested_at, c->room, passed);
+	const uint32_t ticks = rest_for((uint32_t)c->stats.packets - c->rested_at, c->room, passed);
 
-	c->rested_at = c->stats.packets;
+	c->rested_at = (uint32_t)c->stats.packets;
 	return ticks < REST_FLOOD ? ticks : REST_FLOOD;
 }
 

@@ -276,11 +276,9 @@ void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, 
 uint32_t pipeline_until_decision(const struct pipeline *p)
 {
 	/* Instants before this are settled by a tick that is due at `due_us` (pipeline_tick()). */
-	const uint64_t at_us = p->instant_us + (uint64_t)p->c.settle_ticks * p->c.tick_us + 1;
+	const uint64_t at_us = p->instant_us + p->c.settle_ticks * p->c.tick_us;
 
-	if (!p->n_open || at_us <= p->due_us)
-		return 1;
-	return (uint32_t)((at_us - p->due_us + p->c.tick_us - 1) / p->c.tick_us);
+	return p->n_open && at_us > p->due_us ? (uint32_t)(at_us - p->due_us) / p->c.tick_us + 1 : 1;
 }
 
 /* --- news, and what was counted */

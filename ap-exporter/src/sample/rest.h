@@ -10,12 +10,8 @@ enum {
 	REST_PARTS = 4, /* a ring is let fill to one of so many parts of it, if it goes on filling as it did */
 };
 
-/* Ticks until a ring of `size` is so full, if as much comes as did in the last `passed` ticks: `taken`. */
-static inline uint32_t rest_for(uint64_t taken, uint64_t size, uint32_t passed)
-{
-	uint64_t ticks = taken ? size / REST_PARTS * passed / taken : REST_MOST;
-
-	return ticks > REST_MOST ? REST_MOST : ticks ? (uint32_t)ticks : 1;
-}
+/* Ticks until a ring of `size` (at most 2^24) is so full, if as much comes as did in the last `passed` ticks: `taken`.
+ */
+uint32_t rest_for(uint32_t taken, uint32_t size, uint32_t passed);
 
 #endif

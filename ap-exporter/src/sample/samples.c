@@ -284,6 +284,14 @@ void samples_drain(struct samples *s, struct pipeline *p, struct collector_count
 	}
 }
 
+uint32_t rest_for(uint32_t taken, uint32_t size, uint32_t passed)
+{
+	const uint32_t of = passed < 1000 ? passed : 1000; /* the product has 32 bits */
+	const uint32_t ticks = taken ? size / REST_PARTS * of / taken : REST_MOST;
+
+	return ticks > REST_MOST ? REST_MOST : ticks ? ticks : 1;
+}
+
 uint32_t samples_rest(struct samples *s, uint32_t passed)
 {
 	const uint32_t taken = s->tail - s->rested_at;
