@@ -1,4 +1,5 @@
-"""Measure and print what the agent costs. usage: python -m system [--machine mips,x86_64] [--ways module,module-budget,budget,unlimited]
+"""Measure and print what the agent costs. usage: python -m system [--machine mips,x86_64]
+[--ways module,module-budget,budget,unlimited]
 [--stations 1,10,20,50,100,100:10] [--packets 0,1500,10000] [--out RESULTS.json] [--bench BENCH.json]
 100:10 is a hundred stations of which ten have traffic. What is in RESULTS.json already stays, unless it is measured
 again."""

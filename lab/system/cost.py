@@ -109,7 +109,8 @@ def measure(on: machine.Machine, way: Way, stations: int, active: int, packets: 
     ticks, cells = WINDOW_S * 1_000_000 / TICK_US, []
     for i, rate in enumerate(packets):
         (without, having), (before, after) = counts[2 * i:2 * i + 2], said[2 * i:2 * i + 2]
-        cell = Cell(on.name, way.name, stations, active, rate, *((b - a) / ticks for a, b in zip(without, having, strict=True)),
+        cell = Cell(on.name, way.name, stations, active, rate,
+                    *((b - a) / ticks for a, b in zip(without, having, strict=True)),
                     after["ticks_missed"] - before["ticks_missed"], after["samplers"], after["taps"][0]["tap"],
                     datetime.date.today().isoformat())
         check(cell, way, before, after)

@@ -18,8 +18,8 @@ ROOT = HERE.parent.parent
 BUILD = ROOT / "build/lab/system"
 #: Real seconds after which a guest that goes on is taken for one that hangs.
 PATIENCE_S = 3600
-APPLETS = ("sh cat chmod chown cp cut date grep head id insmod kill ln logger ls mkdir mount mv nsenter ps rm sed sleep tail "
-           "test tr touch unshare wc nc ping ip brctl").split()
+APPLETS = ("sh cat chmod chown cp cut date grep head id insmod kill ln logger ls mkdir mount mv nsenter ps rm sed sleep "
+           "tail test tr touch unshare wc nc ping ip brctl").split()
 #: The kernel's own, which musl leaves to others.
 HEADERS = "-idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu".split()
 STRICT = "-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Os -static".split()
@@ -137,7 +137,8 @@ def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 
     contents = {
         "/bin/busybox": machine.busybox(), **{f"/bin/{name}": "->busybox" for name in APPLETS},
         "/bin/air": machine.air(), "/usr/sbin/ap-exporter": machine.agent(),
-        "/lib/oal_sampler.ko": kernel.with_name("oal_sampler.ko"), "/init": (HERE / "guest/init.sh").read_text(), "/plan": plan, "/proc": None, "/sys": None, "/dev": None,
+        "/lib/oal_sampler.ko": kernel.with_name("oal_sampler.ko"), "/init": (HERE / "guest/init.sh").read_text(),
+        "/plan": plan, "/proc": None, "/sys": None, "/dev": None,
         "/tmp": None, "/var": None, "/var/run": "->/tmp/run", "/root": None,
         "/etc/passwd": "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
         "/etc/group": "root:x:0:\nnobody:x:65534:\n"
