@@ -18,8 +18,8 @@ ROOT = HERE.parent.parent
 BUILD = ROOT / "build/lab/system"
 #: Real seconds after which a guest that goes on is taken for one that hangs.
 PATIENCE_S = 3600
-APPLETS = ("sh cat chmod chown cp cut date grep head id insmod kill ln logger ls mkdir mount mv nsenter ps rm sed sleep "
-           "tail test tr touch unshare wc nc ping ip brctl").split()
+APPLETS = ("sh cat chmod chown cp cut date grep head id insmod kill ln logger ls mkdir mount mv nsenter ps rm sed "
+           "sleep tail test tr touch unshare wc nc ping ip brctl").split()
 #: The kernel's own, which musl leaves to others.
 HEADERS = "-idirafter /usr/include -idirafter /usr/include/x86_64-linux-gnu".split()
 STRICT = "-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Os -static".split()
