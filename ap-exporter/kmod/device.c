@@ -18,7 +18,7 @@
 #endif
 
 #define SAMPLERS_MAX 16
-#define AHEAD_NS (10 * NSEC_PER_SEC) /* the first tick is not farther off */
+#define AHEAD_NS (10ULL * NSEC_PER_SEC) /* the first tick is not farther off */
 
 static DEFINE_MUTEX(starting); /* guards file->private_data, `samplers`, and what starts and stops */
 static unsigned int samplers;

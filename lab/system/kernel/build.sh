@@ -66,7 +66,7 @@ make_it "$(basename "$binary")" modules
 build=$objects/oal_sampler
 rm -rf "$build"; mkdir "$build"
 cp "$module"/Kbuild "$module"/*.[ch] "$header" "$build/"
-make_it M="$build" modules
+make_it M="$build" KCFLAGS=-Werror modules
 mkdir -p "$out.new"
 if [ "$binary" = vmlinux ]; then "${cross}strip" -o "$out.new/vmlinux" "$objects/vmlinux"
 else cp "$objects/$binary" "$out.new/"; fi
