@@ -13,8 +13,8 @@ BATCH_US = 1_000_000
 #: Reach of the project for ten stations: of what samples. The whole process has them and what is below.
 CALLS_A_SECOND = 40
 #: Of the tick thread: ten rests, and what is done once a second.
-TICK_CALLS_A_SECOND = 30
-WHOLE_CALLS_A_SECOND = 90
+TICK_CALLS_A_SECOND = 40
+WHOLE_CALLS_A_SECOND = 110
 
 
 @pytest.fixture(scope="module", params=run.KERNELS)
@@ -112,7 +112,7 @@ def test_system_calls_of_ten_stations(seen):
     assert by_module["sampler"] <= CALLS_A_SECOND, seen["calls"]
     assert by_nl80211["sampler"] > 10 * CALLS_A_SECOND, "the trace sees them"
     assert 10 <= by_module["tick"] <= TICK_CALLS_A_SECOND, seen["calls"]
-    assert by_nl80211["tick"] < 100, "a rest of five ticks, and what is done once a second"
+    assert by_nl80211["tick"] < 130, "a rest of five ticks, and what is done once a second"
     assert sum(by_module.values()) <= WHOLE_CALLS_A_SECOND, seen["calls"]
     radio, = seen["status"]["auto"]["stations"]
     assert radio["source"] == "module" and radio["records_lost"] == 0
