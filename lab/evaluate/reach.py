@@ -172,7 +172,7 @@ def _knowing_late(r: Results, over: Results, missed: list[str]) -> str:
             + _of([f"{of[0]:.0f} % in {name} (the queue alone {of[1]:.0f} %)" for name, of in share.items()])
             + ". So what feedback lacks there is not the links' future, but their rates and the air that the access"
             " point has, which the lab tells that law (the air smoothed over 0.3 s to both sides)."
-            + (f" In {_of(others)} it was not played: their misses have no experiment of their own." if others else ""))
+            + (f" In {_of(others)} it was not played: what was missed there has no experiment." if others else ""))
 
 
 def _knowing_newcomers(missed: list[str]) -> str:

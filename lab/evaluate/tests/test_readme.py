@@ -112,7 +112,9 @@ def test_the_policys_page_says_what_a_forecast_gave_in_a_law_and_what_each_piece
     of = lambda new, old, r=r: [table.interval(verdict.overall(r, new, old, f)) for f in figures]
     words = "throughput by {}, mean delay by {}, p95 by {} and congestion loss by {}"
     seeds = {3: "three"}.get(len(r.seeds), len(r.seeds))
-    assert f"the four scenarios whose links change, {seeds} seeds" in page and len(r.scenarios) == 4
+    assert f"the seven scenarios in which feedback gets less than 80 % of the oracle's gain, {seeds} seeds" in page
+    assert {*r.scenarios} == {name for name in kept.scenarios
+                              if verdict.share_of_oracle(kept, name, method("cubic-fq+oal")) < 0.8}
     assert "the forecast changes " + words.format(*of(some, late)) in page
     assert "knowing it all, " + words.format(*of(ahead, late)) in page
     throughput, mean, p95, _ = of(late, queue)
