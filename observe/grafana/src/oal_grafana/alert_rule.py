@@ -13,8 +13,14 @@ def views(minutes: int) -> str:
     return f"from = {NOW_UTC} - INTERVAL {minutes} MINUTE, to = {NOW_UTC}"
 
 
-#: Where a text leads to: Grafana's address, which ends with a slash.
-GRAFANA = "{{ externalURL }}"
+#: Where a text leads to: Grafana's address as its environment has it, without a slash at its end. `{{ externalURL }}`
+#: is expanded in messages and not on Grafana's own page of a rule, whose button then led nowhere. Where there is no such
+#: variable the links are relative: right in Grafana, without a host in messages.
+GRAFANA = "$GF_SERVER_ROOT_URL"
+
+#: A field of a map that has no such key is nil, and "for nil" is an error in Grafana's log at each evaluation of a rule
+#: that has no row; what `index` gives then is 0.
+VALUE, VALUE_OR_0 = ".Values.A.Value", '(index .Values "A").Value'
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,9 @@ class Rule:
             "panelId": panels[self.board, self.panel],
             "labels": {"severity": self.severity, "platform": "oal", "board": self.board},
             "annotations": {
-                "summary": self.summary, "description": first_steps(runbooks[self.uid]),
-                "dashboard": f"{GRAFANA}d/{self.board}?viewPanel={panels[self.board, self.panel]}",
-                "runbook_url": f"{GRAFANA}d/oal-runbooks?viewPanel={panels['oal-runbooks', self.uid]}"
+                "summary": self.summary.replace(VALUE, VALUE_OR_0), "description": first_steps(runbooks[self.uid]),
+                "dashboard": f"{GRAFANA}/d/{self.board}?viewPanel={panels[self.board, self.panel]}",
+                "runbook_url": f"{GRAFANA}/d/oal-runbooks?viewPanel={panels['oal-runbooks', self.uid]}"
             },
             "data": [
                 {"refId": "A", "relativeTimeRange": window, "datasourceUid": ALERTS_UID, "model": query},

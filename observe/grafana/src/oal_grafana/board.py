@@ -131,8 +131,6 @@ class Board:
 
     def _finish(self, panel: dict) -> None:
         """What the SDK's builders have no word for."""
-        if panel["type"] == "table":
-            panel["fieldConfig"]["defaults"].setdefault("custom", {})["minWidth"] = panels.LEAST_COLUMN_PX
         if panel.get("targets"):
             # The inspector shows the statement as it was sent, its answer and its time.
             panel["links"] = [

@@ -1,6 +1,6 @@
 """What is marked on every dashboard's time axis: what somebody did, and what acted by itself."""
 from oal_grafana.colours import ALARM, MAGENTA, PLAIN, TEAL, WARN
-from oal_grafana.sql import FROM, RANGE, TO, may_be_empty
+from oal_grafana.sql import APS, FROM, RANGE, TO, may_be_empty
 
 #: What follows it in a release's reason is the policy that it was made anew for (model-registry/policy_reconciler.py).
 POLICY_MARK = "; policy "
@@ -45,6 +45,7 @@ EVENTS = (("Releases", True, TEAL, RELEASES), ("Policy changes", True, WARN, POL
 GUARD = ("Guard reverts", True, PLAIN,
          may_be_empty(
              "the guard has had nothing to take back",
-             f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guard' AS tags
-FROM oal.v_control_1m({RANGE}) AS x WHERE ap_id IN (${{ap:singlequote}}) AND guard_reverts > 0 \
-ORDER BY time LIMIT 500"""))
+             f"""-- A mark for five minutes: one for each minute of each access point hides the lines.
+SELECT toStartOfFiveMinutes(t) AS time, concat('guard took the clamps back ', toString(sum(x.guard_reverts)), \
+' times at ', arrayStringConcat(arraySlice(arraySort(groupUniqArray(ap_id)), 1, 10), ', ')) AS text, 'guard' AS tags
+FROM oal.v_control_1m({RANGE}) AS x WHERE {APS} AND guard_reverts > 0 GROUP BY time ORDER BY time LIMIT 500"""))

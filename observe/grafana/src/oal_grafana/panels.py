@@ -30,14 +30,19 @@ LEGEND = common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placem
 #: Of long names: beside the lines, where they take no height from them.
 LEGEND_AT_RIGHT = common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(
     c.LegendPlacement.RIGHT).show_legend(True).calcs([])
-LEAST_COLUMN_PX = 50  # Grafana's own least is 150: of twelve columns half would be off the screen
 
 
-def nothing_is_grey(text: str) -> m.SpecialValueMap:
-    """NULL and NaN are no verdict, so they have no verdict's colour."""
+def nothing_is_grey(text: str, match=m.SpecialValueMatch.NULL_AND_NAN) -> m.SpecialValueMap:
+    """What is missing is no verdict, so it has no verdict's colour."""
     return m.SpecialValueMap(
-        options=m.DashboardSpecialValueMapOptions(match=m.SpecialValueMatch.NULL_AND_NAN,
-                                                  result=m.ValueMappingResult(text=text, color=PLAIN, index=99)))
+        options=m.DashboardSpecialValueMapOptions(match=match, result=m.ValueMappingResult(
+            text=text, color=PLAIN, index=99)))
+
+
+def _grey_where_names_are(panel, text: str) -> None:
+    """Grafana 9 takes every text that is no number for NaN: with one mapping for all, names would be "no data"."""
+    panel.mappings([nothing_is_grey(text, m.SpecialValueMatch.NULL), nothing_is_grey(text, m.SpecialValueMatch.EMPTY)])
+    panel.override_by_field_type("number", [m.DynamicConfigValue(id_val="mappings", value=[nothing_is_grey(text)])])
 
 
 def steps(*bounds: tuple[float | None, str]) -> build.ThresholdsConfig:
@@ -76,7 +81,10 @@ def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4,
     reduce = reduce.values(True).limit(8) if per_row else reduce.values(False)
     panel = _common(stat.Panel(), title, says, sql, True, size)
     panel.unit(unit).thresholds(thresholds or plain()).color_scheme(BY_THRESHOLD).no_value(no_value)
-    panel.mappings([nothing_is_grey(no_value)])
+    if per_row:
+        _grey_where_names_are(panel, no_value)
+    else:
+        panel.mappings([nothing_is_grey(no_value)])
     panel.reduce_options(reduce).graph_mode(c.BigValueGraphMode.NONE).color_mode(c.BigValueColorMode.VALUE)
     panel.text_mode(c.BigValueTextMode.VALUE_AND_NAME if per_row else c.BigValueTextMode.VALUE).justify_mode(
         c.BigValueJustifyMode.AUTO)
@@ -181,10 +189,12 @@ def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8),
     cell names, are those of oal_grafana.columns; `links` are further ones, (title, URL) by column.
     """
     panel = _common(table.Panel(), title, says, sql, True, size).show_header(True).unit("none")
-    panel.thresholds(plain()).mappings([nothing_is_grey("–")])
+    panel.thresholds(plain())
+    _grey_where_names_are(panel, "–")
     have = tuple(columns_of(sql))
     for column in have:
-        properties = [("displayName", columns.header(column))]
+        least = columns.least_px(column, units.get(column))
+        properties = [("displayName", columns.header(column)), ("custom.minWidth", least)]
         if column in units:
             properties.append(("unit", units[column]))
         if leads := [*columns.links(column, have), *([links[column]] if column in (links or {}) else [])]:
@@ -197,7 +207,7 @@ def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8),
     return panel.footer(common.TableFooterOptions().show(False).reducer(["sum"]).count_rows(False))
 
 
-def firing(title: str, says: str, labels: str, size=(24, 4)):
+def firing(title: str, says: str, labels: str, size=(24, 5)):
     """The alerts that fire or are about to, of those with these labels, such as `{board="oal-model"}`. The SDK has no
     type for the list of alerts.
     """

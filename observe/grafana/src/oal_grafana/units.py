@@ -5,11 +5,14 @@ _DECIMAL = ("", "k", "M", "G", "T")
 _BASE = {
     "bytes": ("B", 1024, 1), "decmbytes": ("B", 1000, 1e6), "Bps": ("B/s", 1000, 1), "KBs": ("B/s", 1000, 1e3),
     "bps": ("b/s", 1000, 1), "Kbits": ("b/s", 1000, 1e3), "Mbits": ("b/s", 1000, 1e6), "short": ("", 1000, 1),
-    "none": ("", None, 1), "cps": ("/s", 1000, 1), "pps": ("p/s", 1000, 1), "dBm": ("dBm", None, 1),
+    "none": ("", None, 1), "count:/s": ("/s", 1000, 1), "pps": ("p/s", 1000, 1), "dBm": ("dBm", None, 1),
     "suffix:d": ("d", None, 1)
 }
 _TIME = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-UNITS = {*_BASE, *_TIME, "percentunit", "dateTimeAsIso"}
+CLOCK = "time:HH:mm:ss.SSS"  # where the day is plain
+UNITS = {*_BASE, *_TIME, "percentunit", "dateTimeAsIso", CLOCK}
+#: Those that Grafana's list of units does not have: what stands after the colon is shown as it is.
+FREE = ("suffix:", "count:", "time:")
 
 
 def plain(value: float, decimals: int | None = None) -> str:
@@ -22,7 +25,7 @@ def shown(value, unit: str, decimals: int | None = None) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value[:19] if unit == "dateTimeAsIso" else value
+        return value[:19] if unit == "dateTimeAsIso" else value[11:23] if unit == CLOCK else value
     if unit == "percentunit":
         return f"{value * 100:.{decimals}f} %" if decimals is not None else f"{plain(round(value * 100, 2))} %"
     if unit in _TIME:

@@ -153,7 +153,7 @@ def board():
             " means gaps.",
             f"SELECT $__timeInterval(t) AS time, topic, sum(batches) / (60 * {MINUTES}) AS batches_per_s {SENT} GROUP"
             " BY time, topic ORDER BY time, topic",
-            "cps",
+            "count:/s",
             "batches",
             name="${__field.labels.topic}",
         ),
@@ -285,7 +285,7 @@ round(sum(v.rows_per_s)) AS total_rows_per_s, max(sample_to_broker_p99_ms) AS wo
 FROM oal.v_latency({last_of_range('10 MINUTE')}) AS v WHERE {APS} GROUP BY topic ORDER BY topic""",
             {
                 "total_bytes_per_s": "Bps",
-                "total_rows_per_s": "cps",
+                "total_rows_per_s": "count:/s",
                 "worst_ap_to_broker_p99_ms": "ms",
                 "worst_ap_to_row_p50_ms": "ms",
                 "worst_ap_to_row_p99_ms": "ms",

@@ -165,14 +165,14 @@ ORDER BY time""",
             "percentunit",
             "share of windows",
             "loss at most",
-            size=(10, 9),
+            size=(8, 9),
             colours={"all chosen": TEAL, "worst access point": POOR},
             most=1,
         ),
         p.rows(
             "Worst access points",
-            "By share of Poor and Bad windows in the time shown. *Lost in*: queue means too much traffic for the air"
-            " that it gets, air means bad links. Click one for its details below.",
+            "By share of Poor and Bad windows in the time shown. *Queue loss* is what queues dropped; *Lost in*: queue"
+            " means too much traffic for the air that it gets, air means bad links. Click one for its details below.",
             WORST,
             {
                 "poor_or_bad": "percentunit",
@@ -180,7 +180,7 @@ ORDER BY time""",
                 "loss_on_air": "percentunit",
                 "mbit_per_s": "Mbits",
             },
-            size=(14, 9),
+            size=(16, 9),
             links={
                 "ap_id": (
                     "In detail",

@@ -168,7 +168,7 @@ FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) A
                 "delay_avg_ms": "ms",
                 "delay_max_ms": "ms",
             },
-            size=(12, 8),
+            size=(24, 7),
             coloured={"delay_avg_ms": p.rising(25, 100)},
         ),
         p.rows(
@@ -184,7 +184,7 @@ FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) A
                 "mbit_per_airtime_s": "Mbits",
                 "signal_dbm_avg": "dBm",
             },
-            size=(12, 8),
+            size=(24, 7),
             coloured={"signal_dbm_avg": p.falling(-80, -70)},
         ),
         p.rows(

@@ -4,6 +4,7 @@ from oal_grafana.board import Board, ap_variables, variable
 from oal_grafana.colours import ALARM, OK, PLAIN, TEAL, WARN
 from oal_grafana.events import EVENTS, GUARD
 from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, known, last_of_range, latest, may_be_empty
+from oal_grafana.units import CLOCK
 
 PER_MINUTE = f"FROM oal.v_control_1m({RANGE}) AS x WHERE {APS}"
 #: What was decided under no known release is of policy `none`.
@@ -214,7 +215,7 @@ FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} AND {OF_POLICY} 
 GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",
             ),
             {"window_avg": "bytes"},
-            size=(12, 8),
+            size=(24, 7),
         ),
         p.rows(
             "Control by access point",
@@ -236,20 +237,20 @@ round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS lo
                 "longest_step": "ns",
             },
             coloured={"reverts": p.rising(1, 10), "set_errors": p.rising(1, 100)},
-            size=(12, 8),
+            size=(24, 7),
         ),
         p.rows(
             "Latest windows",
-            "The newest hundred changes of the last ten minutes shown: what was seen and what was set. In shadow mode"
-            " (backend *shadow*) nothing was written.",
+            "The newest hundred changes of the last ten minutes shown: what was seen (*CWND*: the sender's window) and"
+            " what was set. In shadow mode (backend *shadow*) nothing was written. Who talked to whom: click the flow.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT ts, ap_id, ifNull(station, '') AS station, flow, ifNull(client, '') AS client, \
-reason, backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
+                f"""SELECT ts, ap_id, ifNull(station, '') AS station, flow, reason, \
+ backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
 FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
             ),
             {
-                "ts": "dateTimeAsIso",
+                "ts": CLOCK,
                 "window_bytes": "bytes",
                 "cwnd_bytes": "bytes",
                 "rate_kbps": "Kbits",

@@ -120,7 +120,7 @@ def board():
 round(avg(x.up), 3) AS up_share, round(avg(x.latency_ms), 1) AS mean_latency, max(x.t) AS last_asked
 FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY is_up, component, instance""",
             {"up_share": "percentunit", "mean_latency": "ms", "last_asked": "dateTimeAsIso"},
-            size=(12, 8),
+            size=(16, 8),
             coloured={"is_up": p.falling(1, 1), "up_share": p.falling(0.9, 0.999)},
         ),
         p.series(
@@ -131,6 +131,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
             "time to answer",
             name="${__field.labels.component}",
             finest="10s",
+            size=(8, 8),
         ),
     )
     platform_data.add(b)
@@ -160,7 +161,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
                 " sum(releases_refused_per_s) / uniqExact(t) AS `refused releases`, sum(errors_per_s) / uniqExact(t) AS"
                 " errors",
             ),
-            "cps",
+            "count:/s",
             "rate",
             colours={"bundles sent": TEAL, "denied": WARN, "refused releases": MAGENTA, "errors": ALARM},
             finest="10s",
@@ -174,7 +175,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
                 "sum(items_per_s) / uniqExact(t) AS items, sum(fits_per_s) / uniqExact(t) AS fits, sum(fit_cpu_ratio) /"
                 " uniqExact(t) AS `cores fitting`",
             ),
-            "cps",
+            "count:/s",
             "items, fits",
             colours={"items": TEAL, "fits": OK, "cores fitting": WARN},
             right={"cores fitting": ("percentunit", "of a core")},
@@ -191,7 +192,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
             "none",
             "problems",
             colours={"problems": ALARM, "failed per second": WARN, "age of the last": PLAIN},
-            right={"failed per second": ("cps", "failed"), "age of the last": ("s", "age of the last")},
+            right={"failed per second": ("count:/s", "failed"), "age of the last": ("s", "age of the last")},
             finest="10s",
         ),
     )
@@ -241,7 +242,7 @@ GROUP BY topic, partition, ended ORDER BY ended DESC, records_at_most DESC, topi
                 "sum(written_per_s) / uniqExact(t) AS written, sum(dropped_per_s) / uniqExact(t) AS dropped,"
                 " max(buffer_ratio) AS `buffer full`",
             ),
-            "cps",
+            "count:/s",
             "readings",
             colours={"written": TEAL, "dropped": ALARM, "buffer full": WARN},
             right={"buffer full": ("percentunit", "buffer full")},

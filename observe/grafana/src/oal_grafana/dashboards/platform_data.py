@@ -75,7 +75,7 @@ def add(b: Board) -> None:
             "Clients that Kafka turned away. A steady rate: a client with an expired or foreign certificate tries again"
             " and again; the broker's log has its address.",
             series("kafka", "sum(auth_failed_per_s) / uniqExact(t) AS refused"),
-            "cps",
+            "count:/s",
             "rate",
             colours={"refused": ALARM},
             finest="10s",
@@ -143,7 +143,7 @@ def add(b: Board) -> None:
                 "counter IN ('refused', 'duplicates', 'gaps', 'late', 'unsigned', 'unknownKey', 'forged', 'revoked',"
                 " 'clickhouseRetries')",
             ),
-            "cps",
+            "count:/s",
             "rate",
             name="${__field.labels.counter}",
             finest="10s",
@@ -180,7 +180,7 @@ def add(b: Board) -> None:
                 "sum(inserted_rows_per_s) / uniqExact(t) AS rows, sum(delayed_inserts_per_s) AS `delayed inserts`,"
                 " sum(rejected_inserts_per_s) AS `refused inserts`",
             ),
-            "cps",
+            "count:/s",
             "rate",
             colours={"rows": TEAL, "delayed inserts": WARN, "refused inserts": ALARM},
             finest="10s",
@@ -193,7 +193,7 @@ def add(b: Board) -> None:
                 "clickhouse",
                 "sum(selects_per_s) / uniqExact(t) AS selects, sum(failed_selects_per_s) / uniqExact(t) AS failed",
             ),
-            "cps",
+            "count:/s",
             "rate",
             colours={"selects": TEAL, "failed": ALARM},
             finest="10s",
