@@ -32,9 +32,9 @@ _CELLS = {
     "ap_id": 10, "access_point": 10, "backend": 7, "backup": 20, "class": 10, "client": 19, "clock": 14,
     "component": 10, "error": 24, "example": 20, "feature": 20, "instance": 16, "last_reason": 14, "last_said": 17,
     "model": 12, "path": 12, "queue": 20, "reason": 11, "scope": 10, "server": 19, "source": 6, "station": 17,
-    "flow": 16, "subject": 20, "table": 16, "topic": 16, "version": 7, "written_as": 10
+    "flow": 18, "subject": 20, "table": 16, "topic": 16, "version": 7, "written_as": 10
 }
-_FIGURE, _MOMENT, _COUNT = 8, 19, 6
+_FIGURE, _MOMENT, _COUNT = 10, 19, 6
 _CHARACTER_PX, _EDGES_PX = 7.2, 14  # of Grafana 9's table
 
 

@@ -103,9 +103,11 @@ def dial(title: str, says: str, sql: str, unit: str, thresholds, least: float, m
 def series(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8), colours: dict[str, str] | None = None,
            stack: bool = False, percent: bool = False, bars: bool = False, name: str | None = None,
            least: float | None = 0, most: float | None = None, finest: str = "1m",
-           right: dict[str, tuple[str, str]] | None = None, long_names: bool = False):
+           right: dict[str, tuple[str, str]] | None = None, long_names: bool = False,
+           whole: bool = True):
     """Lines over time. `name` is the legend's text, such as `${__field.labels.ap_id}`; `finest` the shortest interval
-    that the data have; `right` has unit and axis of figures of another kind, which get the axis at the right.
+    that the data have; `right` has unit and axis of figures of another kind, which get the axis at the right; not
+    `whole`: the figures are of the order of hundredths.
     """
     panel = _common(timeseries.Panel(), title, says, with_holes(sql, _labels(name)), False, size)
     panel.unit(unit).axis_label(axis).interval(finest).color_scheme(BY_SERIES)
@@ -123,6 +125,8 @@ def series(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8), 
         panel.min(least)
     if most is not None:
         panel.max(most)
+    if unit == "none" and whole:
+        panel.axis_soft_max(1)  # of nothing but zeros Grafana makes an axis to 100
     for field, (its_unit, its_axis) in (right or {}).items():
         panel.override_by_name(field, [
             m.DynamicConfigValue(id_val=key, value=value)
@@ -198,7 +202,8 @@ def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8),
         if column in units:
             properties.append(("unit", units[column]))
         if leads := [*columns.links(column, have), *([links[column]] if column in (links or {}) else [])]:
-            properties.append(("links", [{"title": text, "url": url} for text, url in leads]))
+            # To the left like the link itself, which Grafana 9 puts there also in a column of numbers.
+            properties += [("links", [{"title": text, "url": url} for text, url in leads]), ("custom.align", "left")]
         if column in (coloured or {}):
             # Grafana 10; 9 calls it displayMode
             properties += [("custom.cellOptions", {"type": "color-text"}), ("custom.displayMode", "color-text"),

@@ -15,7 +15,7 @@ s.missed_ratio AS missed_ratio,
   s.ring_drops AS ring_drops, s.rows_dropped AS rows_dropped, g.missing AS missing_batches, g.reboots AS reboots, \
 l.late AS late_batches, d.refused AS refused,
   transform(c.clock_state, [1, 2, 3], ['synchronised', 'unsynchronised', 'stepped'], 'unknown') AS clock, \
-c.clock_error_us AS clock_error_us
+if(c.clock_state = 0, NULL, c.clock_error_us) AS clock_error_us
 FROM (
   SELECT any(b.site) AS site, ap_id, max(b.t) AS last_minute, \
 round(sum(b.bytes) / nullIf(sum(b.ticks) * 0.004, 0) * uniqExact(b.topic) / 1000, 2) AS kbytes_per_s,

@@ -11,7 +11,8 @@ PER_MINUTE = f"FROM oal.v_control_1m({RANGE}) AS x WHERE {APS}"
 POLICIES = """SELECT policy FROM (
   SELECT DISTINCT toString(x.last.5) AS policy FROM oal.bundle_release AS x WHERE x.last.5 != '' UNION ALL SELECT 'none'
 ) ORDER BY policy"""
-OF_POLICY = "ifNull(nullIf(policy, ''), 'none') IN (${policy:singlequote})"
+NAMED_POLICY = "ifNull(nullIf(policy, ''), 'none')"
+OF_POLICY = f"{NAMED_POLICY} IN (${{policy:singlequote}})"
 NO_POLICY = "no policy is in force where nobody has released one"
 NOW = f"FROM oal.control_1m AS x WHERE {latest(3)} AND {APS}"
 
@@ -186,9 +187,10 @@ sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) A
             "Seconds with and without clamps, last hour of the time shown at most: throughput, loss, round trips"
             " between access point and receiver. Compare sites or spans that differ in mode; clamped seconds are worse"
             " than others because clamps are set when it is bad.",
-            f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, \
+            f"""SELECT site, {NAMED_POLICY} AS policy, nullIf(e.policy_version, 0) AS policy_version, mode, \
+if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, \
 throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
-FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' AND {OF_POLICY} \
+FROM oal.v_control_effect({last_of_range('1 HOUR')}) AS e WHERE per = 'site, policy' AND {OF_POLICY} \
 ORDER BY site, policy, policy_version, mode, clamped""",
             {
                 "throughput_kbps": "Kbits",
@@ -209,7 +211,7 @@ ORDER BY site, policy, policy_version, mode, clamped""",
             " *no_capacity*, *unknown_scale*, *failed*: it could not act.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, \
+                f"""SELECT {NAMED_POLICY} AS policy, nullIf(r.policy_version, 0) AS policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, \
 uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
 FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} AND {OF_POLICY} \
 GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",
@@ -246,7 +248,8 @@ round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS lo
             may_be_empty(
                 NO_POLICY,
                 f"""SELECT ts, ap_id, ifNull(station, '') AS station, flow, reason, \
- backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
+ backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, queue_us, \
+{NAMED_POLICY} AS policy
 FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
             ),
             {
@@ -255,7 +258,6 @@ FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} AND {OF_POLICY} OR
                 "cwnd_bytes": "bytes",
                 "rate_kbps": "Kbits",
                 "share_kbps": "Kbits",
-                "capacity_kbps": "Kbits",
                 "queue_us": "µs",
             },
             size=(24, 8),

@@ -158,6 +158,7 @@ FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time ORDER BY time"""
             "none",
             "statistic",
             colours={"mean": WARN, "largest": PLAIN},
+            whole=False,
         ),
         p.series(
             "Trees shipped and held back",
@@ -248,12 +249,12 @@ FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistenc
         p.rows(
             "Features that moved most",
             "PSI of each feature against the items that the champion was trained on: the last look of the time shown,"
-            " over the 24 h before it. Below 0.1 the same, above 0.25 another population. *all*: everything that the"
+            " over the 24 h before it. Below 0.1 the same, above 0.25 another population. *All*: everything that the"
             " version is for, together. One access point above: it differs from the others; all of them: retrain"
             " (docs/retrain.md). What had too few items has no row.",
             may_be_empty(
                 "a champion that was trained before bins were kept, or from a file of others' items, is not compared",
-                f"""SELECT model, version, if(ap_id = '', 'all', ap_id) AS access_point, feature, \
+                f"""SELECT model, version, if(ap_id = '', 'All', ap_id) AS access_point, feature, \
 round(argMax(psi, ts), 3) AS last_psi, argMax(items, ts) AS compared_items, max(ts) AS looked
 FROM oal.feature_drift WHERE ts >= {FROM} AND ts <= {TO} AND (ap_id = '' OR {APS}) \
 GROUP BY model, version, ap_id, feature ORDER BY last_psi DESC, access_point, feature LIMIT 200""",
