@@ -1,6 +1,8 @@
 """Every query of panels, variables, annotations and alert rules, as user grafana, against a real migrated ClickHouse
 with data.
 """
+import re
+
 import pytest
 from oal_grafana import check
 from oal_grafana.check import Asker
@@ -45,6 +47,43 @@ def test_a_querys_columns_are_those_that_its_text_names(platform, query):
     sql = query.sql.replace("SELECT * FROM (\nSELECT time,", "SELECT time,", 1)  # of a series with labels
     answer = asker.answer(query, asker.choose_all(board))
     assert columns(sql) == answer.names
+
+
+#: What a cell may name that nobody has: an access point of another's records, or one that sent nothing in the time.
+NAMED_BY_OTHERS = {"written_as"}
+
+
+def test_a_link_chooses_what_the_dashboard_it_leads_to_can_choose(platform):
+    """`online 41`, `all` or an empty name would be a choice of nothing: a dashboard without data."""
+    asker, there = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s), boards()
+    chosen = {uid: asker.choose_all(board) for uid, board in there.items()}
+    seen = set()
+    for uid, board in there.items():
+        for panel in panels_of(board):
+            if panel["type"] != "table":
+                continue
+            answer = asker.answer(of_panel(board["title"], panel), chosen[uid])
+            for override in panel["fieldConfig"]["overrides"]:
+                urls = [link["url"] for p in override["properties"] if p["id"] == "links" for link in p["value"]]
+                for url in urls:
+                    for name, column in re.findall(r"var-(site|ap|model|policy)=\$\{__data\.fields\.(\w+)\}", url):
+                        if column in NAMED_BY_OTHERS:
+                            continue
+                        can = {None, "All", *chosen[re.match(r"/d/([\w-]+)", url).group(1)][name]}
+                        cells = {row[answer.names.index(column)] for row in answer.rows}
+                        assert cells <= can, f"{panel['title']}, {column}: {cells - can} is no {name} there"
+                        seen.add(name)
+    assert seen == {"site", "ap", "model", "policy"}
+
+
+def test_an_access_point_that_told_of_no_clock_has_no_clock_error(platform):
+    """Its table of batches is empty where only the rollup is kept: 0 µs would be a good clock."""
+    (panel,) = [p for p in panels_of(boards()["oal-arriving"]) if p["title"] == "Access points"]
+    asker = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s)
+    answer = asker.answer(of_panel("", panel), asker.choose_all(boards()["oal-arriving"]))
+    clock, error = answer.names.index("clock"), answer.names.index("clock_error_us")
+    assert {row[clock] for row in answer.rows} > {"unknown"}
+    assert all((row[error] is None) == (row[clock] == "unknown") for row in answer.rows), answer.rows
 
 
 def test_an_outage_is_rows_of_null_and_no_line_across(platform):

@@ -13,10 +13,8 @@ def views(minutes: int) -> str:
     return f"from = {NOW_UTC} - INTERVAL {minutes} MINUTE, to = {NOW_UTC}"
 
 
-#: Where a text leads to: Grafana's address as its environment has it, without a slash at its end. `{{ externalURL }}`
-#: is expanded in messages and not on Grafana's own page of a rule, whose button then led nowhere. Where there is no such
-#: variable the links are relative: right in Grafana, without a host in messages.
-GRAFANA = "$GF_SERVER_ROOT_URL"
+#: Where a text of a message leads to: Grafana's address, which ends with a slash.
+GRAFANA = "{{ externalURL }}"
 
 #: A field of a map that has no such key is nil, and "for nil" is an error in Grafana's log at each evaluation of a rule
 #: that has no row; what `index` gives then is 0.
@@ -56,6 +54,7 @@ class Rule:
         query = {**target_json(sql, True, uid=ALERTS_UID), "intervalMs": 60000, "maxDataPoints": 1000}
         kind, bound = ("gt", self.above) if self.above is not None else ("lt", self.below)
         expression = {"type": "__expr__", "uid": "__expr__"}
+        page = f"oal-runbooks?viewPanel={panels['oal-runbooks', self.uid]}"
         window = {"from": self.minutes * 60, "to": 0}
         return {
             "uid": self.uid,
@@ -70,8 +69,10 @@ class Rule:
             "labels": {"severity": self.severity, "platform": "oal", "board": self.board},
             "annotations": {
                 "summary": self.summary.replace(VALUE, VALUE_OR_0), "description": first_steps(runbooks[self.uid]),
-                "dashboard": f"{GRAFANA}/d/{self.board}?viewPanel={panels[self.board, self.panel]}",
-                "runbook_url": f"{GRAFANA}/d/oal-runbooks?viewPanel={panels['oal-runbooks', self.uid]}"
+                "dashboard": f"{GRAFANA}d/{self.board}?viewPanel={panels[self.board, self.panel]}",
+                "runbook": f"{GRAFANA}d/{page}",
+                # Of the button "View runbook", where Grafana expands neither a template nor its environment.
+                "runbook_url": f"/d/{page}"
             },
             "data": [
                 {"refId": "A", "relativeTimeRange": window, "datasourceUid": ALERTS_UID, "model": query},

@@ -31,7 +31,7 @@ _ABBREVIATIONS = {"rtt": "RTT", "ack": "ACK", "acks": "ACKs", "psi": "PSI", "p50
 _CELLS = {
     "ap_id": 10, "access_point": 10, "backend": 7, "backup": 20, "class": 10, "client": 19, "clock": 14,
     "component": 10, "error": 24, "example": 20, "feature": 20, "instance": 16, "last_reason": 14, "last_said": 17,
-    "model": 12, "path": 12, "queue": 20, "reason": 11, "scope": 10, "server": 19, "source": 6, "station": 17,
+    "made_by": 11, "model": 12, "path": 12, "queue": 20, "reason": 11, "scope": 10, "server": 19, "source": 6, "station": 17,
     "flow": 18, "subject": 20, "table": 16, "topic": 16, "version": 7, "written_as": 10
 }
 _FIGURE, _MOMENT, _COUNT = 10, 19, 6
@@ -86,6 +86,6 @@ def links(column: str, have: tuple[str, ...]) -> list[tuple[str, str]]:
             return [("This flow over time", _to("oal-congested", **_of_ap(have), flow=cell))]
         case "policy":
             return [("What this policy does", _to("oal-control", policy=cell))]
-        case "version" if "made_by" in have:
-            return [("Is this model right?", _to("oal-model", model="${__data.fields.made_by} " + cell))]
+        case "made_by" if "version" in have:  # a value of the variable there: `registry 3`, or `online` for all trees
+            return [("Is this model right?", _to("oal-model", model=cell))]
     return []

@@ -217,7 +217,7 @@ ORDER BY claimed""",
             " Under 200 ms control has no time to act.",
             may_be_empty(
                 ONSETS_RARE,
-                f"""SELECT site, ap_id, toString(source) AS made_by, version, onsets, onsets_warned, warned_ratio, \
+                f"""SELECT site, ap_id, {MODEL} AS made_by, version, onsets, onsets_warned, warned_ratio, \
 lead_p50_ms, lead_p90_ms
 FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} AND {CHOSEN} ORDER BY onsets DESC LIMIT 100""",
             ),
@@ -270,7 +270,7 @@ GROUP BY model, version, ap_id, feature ORDER BY last_psi DESC, access_point, fe
             "Model of every access point",
             "What each reports to have in force now. *Rejected since* above 0: it refused something newer, *Last"
             " reason* says why (see `bundle_reasons` in the schema's reference).",
-            f"""SELECT ap_id, ifNull(source, '') AS made_by, version, since, rejected_since, \
+            f"""SELECT ap_id, {MODEL} AS made_by, version, since, rejected_since, \
 ifNull(last_reason, '') AS last_reason, waits_for_activation, reports_applied, reports_rejected, last_report
 FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, ap_id LIMIT 1000""",
             {"since": "dateTimeAsIso", "last_report": "dateTimeAsIso"},
@@ -283,7 +283,7 @@ FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, a
             " *Rejected by*: look at *Model of every access point*.",
             may_be_empty(
                 "a fleet with a good model releases nothing for days",
-                f"""SELECT released, toString(source) AS made_by, toString(slot) AS slot, scope, version, nodes, \
+                f"""SELECT released, {MODEL} AS made_by, toString(slot) AS slot, scope, version, nodes, \
 bytes, reason, aps_applied, aps_rejected, applied_after_p50_ms
 FROM oal.v_releases({last_of_range('1 DAY')}) ORDER BY released DESC LIMIT 100""",
             ),
