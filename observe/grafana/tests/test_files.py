@@ -155,6 +155,7 @@ def test_an_alert_leads_to_its_panel_and_to_its_page(rule):
     the address of its button *View runbook*.
     """
     notes, panels = rule["annotations"], {p["id"]: p for p in panels_of(ALL[rule["dashboardUid"]])}
+    assert (notes["__dashboardUid__"], notes["__panelId__"]) == (rule["dashboardUid"], str(rule["panelId"]))
     assert rule["panelId"] in panels and rule["labels"]["board"] == rule["dashboardUid"]
     assert notes["dashboard"] == f"{{{{ externalURL }}}}d/{rule['dashboardUid']}?viewPanel={rule['panelId']}"
     page = re.fullmatch(r"/d/oal-runbooks\?viewPanel=(\d+)", notes["runbook_url"])

@@ -70,6 +70,8 @@ class Rule:
             "annotations": {
                 "summary": self.summary.replace(VALUE, VALUE_OR_0), "description": first_steps(runbooks[self.uid]),
                 "dashboard": f"{GRAFANA}d/{self.board}?viewPanel={panels[self.board, self.panel]}",
+                # By these Grafana has the buttons "Go to dashboard" and "Go to panel", and the panel its alert's state.
+                "__dashboardUid__": self.board, "__panelId__": str(panels[self.board, self.panel]),
                 "runbook": f"{GRAFANA}d/{page}",
                 # Of the button "View runbook", where Grafana expands neither a template nor its environment.
                 "runbook_url": f"/d/{page}"
