@@ -112,6 +112,10 @@ class Board:
     def json(self) -> dict:
         made = json.loads(json.dumps(self._board.build(), cls=JSONEncoder))
         made["schemaVersion"] = SCHEMA_VERSION
+        # Grafana 12 knows these no more, and a style would be every reader's theme.
+        for key in ("collapse", "enable", "time_options"):
+            made["timepicker"].pop(key, None)
+        made.pop("style", None)
         for choice in made["templating"]["list"]:
             # The SDK gives every variable the same id, by which Grafana 9 tells them apart; and all of them the
             # settings of interval variables.
