@@ -92,6 +92,7 @@ def test_a_grafana_elsewhere_may_query_clickhouse_and_has_alerts_and_data_source
     sources = yaml.safe_load(find(objects, "ConfigMap", "oal-secrets")["data"]["oal.yaml"])["datasources"]
     assert {s["uid"] for s in sources} == {"oal-clickhouse", "oal-clickhouse-alerts"}
     for source in sources:
+        assert source["isDefault"] is False, "a Grafana with another default data source would not start"
         assert source["jsonData"]["host"] == "oal-clickhouse.wifi.svc" and source["jsonData"]["port"] == 8123
         assert source["jsonData"]["secure"] is True and "$OAL" not in json.dumps(source)
 

@@ -36,6 +36,8 @@ contact.yaml: |
 {{- $text = replace (printf "$OAL_CLICKHOUSE_%s" $name) $value $text -}}
 {{- end -}}
 {{- if not $own }}{{ $text = regexReplaceAll "(?m)^ *tlsCACert:.*\n" $text "" }}{{ end -}}
+{{- /* That Grafana has a default data source already, and starts with no second one. */}}
+{{- $text = replace "isDefault: true" "isDefault: false" $text -}}
 {{- $text -}}
 {{- end -}}
 {{/* What the data source takes from the environment. */}}

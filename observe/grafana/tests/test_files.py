@@ -269,6 +269,9 @@ def test_what_is_missing_is_grey_and_an_outage_is_a_hole(board, panel):
     if panel["type"] in ("stat", "gauge", "table"):
         grey = {x["options"]["match"]: x["options"]["result"] for x in _mappings_of_numbers(panel)}
         assert grey["null+nan"]["color"] == NO_DATA and grey["null+nan"]["text"]
+    if panel["type"] in ("stat", "gauge"):
+        # Shown without an answer too: with ClickHouse away "no policy is in force" would be a claim.
+        assert defaults["noValue"] == "no data"
     if panel["type"] in ("timeseries", "state-timeline"):
         sql = panel["targets"][0]["rawSql"]
         assert re.search(r"WITH FILL( TO \$__toTime)? STEP \$__interval_s", sql), "lines would cross an outage"

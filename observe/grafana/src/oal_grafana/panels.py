@@ -23,6 +23,7 @@ CLASS_MAPPING = [
             for i, (name, colour) in enumerate(zip(CLASS_NAMES, CLASSES))
         })
 ]
+NO_DATA = "no data"
 BY_THRESHOLD, BY_SERIES = (build.FieldColor().mode(mode)
                            for mode in (m.FieldColorModeId.THRESHOLDS, m.FieldColorModeId.PALETTE_CLASSIC))
 LEGEND = common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(
@@ -75,16 +76,18 @@ def _tooltip(mode: c.TooltipDisplayMode, sort: c.SortOrder = c.SortOrder.NONE) -
 
 
 def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4, 4), decimals: float | None = None,
-           per_row: bool = False, no_value: str = "no data"):
-    """One figure, or with `per_row` one for each row, named by its text column."""
+           per_row: bool = False, if_null: str = NO_DATA):
+    """One figure, or with `per_row` one for each row, named by its text column. `if_null` says what a NULL means: it
+    is an answer. Without one, as when ClickHouse is away, nothing is known, not even that.
+    """
     reduce = common.ReduceDataOptions().calcs(["lastNotNull"])
     reduce = reduce.values(True).limit(8) if per_row else reduce.values(False)
     panel = _common(stat.Panel(), title, says, sql, True, size)
-    panel.unit(unit).thresholds(thresholds or plain()).color_scheme(BY_THRESHOLD).no_value(no_value)
+    panel.unit(unit).thresholds(thresholds or plain()).color_scheme(BY_THRESHOLD).no_value(NO_DATA)
     if per_row:
-        _grey_where_names_are(panel, no_value)
+        _grey_where_names_are(panel, if_null)
     else:
-        panel.mappings([nothing_is_grey(no_value)])
+        panel.mappings([nothing_is_grey(if_null)])
     panel.reduce_options(reduce).graph_mode(c.BigValueGraphMode.NONE).color_mode(c.BigValueColorMode.VALUE)
     panel.text_mode(c.BigValueTextMode.VALUE_AND_NAME if per_row else c.BigValueTextMode.VALUE).justify_mode(
         c.BigValueJustifyMode.AUTO)
@@ -95,7 +98,7 @@ def dial(title: str, says: str, sql: str, unit: str, thresholds, least: float, m
     """A figure between two known ends."""
     panel = _common(gauge.Panel(), title, says, sql, True, size)
     panel.unit(unit).min(least).max(most).thresholds(thresholds).color_scheme(BY_THRESHOLD)
-    panel.no_value("no data").mappings([nothing_is_grey("no data")])
+    panel.no_value(NO_DATA).mappings([nothing_is_grey(NO_DATA)])
     return panel.reduce_options(common.ReduceDataOptions().calcs(
         ["lastNotNull"]).values(False)).show_threshold_markers(True).show_threshold_labels(False)
 

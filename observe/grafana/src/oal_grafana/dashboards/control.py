@@ -35,7 +35,7 @@ def verdicts() -> list:
             " policy's mode (see *Releases* on *Is the model right?*).",
             may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.enforce_rows > 0)')} AS enforcing {NOW}"),
             "none",
-            no_value="no policy is in force",
+            if_null="no policy is in force",
         ),
         p.number(
             "In shadow",
@@ -45,7 +45,7 @@ def verdicts() -> list:
                 NO_POLICY,
                 f"SELECT {known('uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0)')} AS shadow {NOW}"),
             "none",
-            no_value="no policy is in force",
+            if_null="no policy is in force",
         ),
         p.number(
             "Kill switch on",
@@ -54,7 +54,7 @@ def verdicts() -> list:
             may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.killed_rows > 0)')} AS killed {NOW}"),
             "none",
             p.rising(1, 1),
-            no_value="no policy is in force",
+            if_null="no policy is in force",
         ),
         p.number(
             "Guard reverts",
@@ -63,7 +63,7 @@ def verdicts() -> list:
             may_be_empty(NO_POLICY, f"SELECT {known('sum(x.guard_reverts)')} AS reverts {PER_MINUTE}"),
             "none",
             p.rising(1, 10),
-            no_value="no policy is in force",
+            if_null="no policy is in force",
         ),
         p.number(
             "Windows that could not be set",
@@ -73,7 +73,7 @@ def verdicts() -> list:
                          f"SELECT sum(x.set_errors) / nullIf(sum(x.sets), 0) AS failed {PER_MINUTE}"),
             "percentunit",
             p.rising(0.001, 0.01),
-            no_value="no window was set",
+            if_null="no window was set",
             decimals=2,
         ),
         p.number(
@@ -92,7 +92,7 @@ nullIf(sumIf(l.tiles, c.clamped < 10 AND c.enforced > 0), 0), 0) AS ratio
             "none",
             p.falling(0.8, 0.95),
             decimals=2,
-            no_value="nothing is clamped",
+            if_null="nothing is clamped",
         ),
     ]
 

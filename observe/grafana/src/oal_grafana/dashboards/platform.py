@@ -20,7 +20,7 @@ def verdicts() -> list:
             "none",
             p.rising(1, 1),
             size=(3, 4),
-            no_value=TELEGRAF_AWAY,
+            if_null=TELEGRAF_AWAY,
         ),
         p.number(
             "Rows behind Kafka",
@@ -31,7 +31,7 @@ def verdicts() -> list:
             "short",
             p.rising(10_000, 100_000),
             size=(3, 4),
-            no_value=TELEGRAF_AWAY,
+            if_null=TELEGRAF_AWAY,
         ),
         p.number(
             "Checkpoints failed",
@@ -41,7 +41,7 @@ def verdicts() -> list:
             "none",
             p.rising(1, 5),
             size=(3, 4),
-            no_value=TELEGRAF_AWAY,
+            if_null=TELEGRAF_AWAY,
         ),
         p.number(
             "Job restarts",
@@ -51,7 +51,7 @@ def verdicts() -> list:
             "none",
             p.rising(1, 3),
             size=(3, 4),
-            no_value=TELEGRAF_AWAY,
+            if_null=TELEGRAF_AWAY,
         ),
         p.number(
             "Parts in a partition",
@@ -61,7 +61,7 @@ def verdicts() -> list:
             "none",
             p.rising(300, 1000),
             size=(3, 4),
-            no_value=TELEGRAF_AWAY,
+            if_null=TELEGRAF_AWAY,
         ),
         p.dial(
             "Fullest disk",
@@ -86,7 +86,7 @@ UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({
             p.falling(7, 14),
             size=(3, 4),
             decimals=0,
-            no_value=TELEGRAF_AWAY,
+            if_null=TELEGRAF_AWAY,
         ),
         p.number(
             "Forged or unsigned",
