@@ -284,6 +284,22 @@ def _mappings_of_numbers(panel):
     return by_type[0] if by_type else panel["fieldConfig"]["defaults"]["mappings"]
 
 
+@pytest.mark.parametrize("board, panel", [p for p in ASKING if p.values[1]["type"] in ("stat", "gauge")])
+def test_a_figures_title_fits(board, panel):
+    """On the smallest screen, beside the corner of the description, which both sides are spared for."""
+    room = panel["gridPos"]["w"] / 24 * SCREEN_PX - 8 - 2 * 13
+    assert len(panel["title"]) * 6.5 <= room, panel["title"]
+
+
+@pytest.mark.parametrize("uid", ALL)
+def test_an_axis_of_zeros_ends_at_one(uid):
+    """Grafana makes it end at 100: "0 of 100 partitions"."""
+    for panel in panels_of(ALL[uid]):
+        defaults = panel.get("fieldConfig", {}).get("defaults", {})
+        if panel["type"] == "timeseries" and defaults["unit"] in ("none", "count:/s") and panel["title"] != "Drift":
+            assert defaults.get("max") == 1 or defaults["custom"]["axisSoftMax"] == 1, panel["title"]
+
+
 @pytest.mark.parametrize("board, panel", ASKING)
 def test_a_name_is_not_taken_for_a_missing_number(board, panel):
     """Grafana 9 asks JavaScript's isNaN, which is true of every text: names of access points were shown as "–", and

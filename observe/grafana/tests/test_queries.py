@@ -117,7 +117,7 @@ def test_a_rule_that_cannot_be_asked_is_counted_where_a_rule_looks(platform):
 
 
 #: Counts of what should not happen: without a row there were none.
-COUNTS_OF_EVENTS = {"Sending", "Batches missing", "Late batches", "Refused", "Forged or unsigned"}
+COUNTS_OF_EVENTS = {"Sending", "Batches missing", "Late batches", "Refused", "False senders"}
 
 
 def test_a_figure_of_a_platform_without_a_row_is_unknown_and_not_zero(blank):

@@ -5,22 +5,23 @@ from oal_grafana.units import CLOCK
 
 #: Headers that do not follow from the column's name. Units stand in the cells.
 HEADERS = {
-    "ap_id": "Access point", "access_point": "Access point", "aps": "Access points", "aps_applied": "Applied by",
+    "access_point": "Access point", "ap_id": "Access point", "aps": "Access points", "aps_applied": "Applied by",
     "aps_rejected": "Rejected by", "bytes_now": "Size", "came_true": "Came true", "client": "Client",
-    "clients": "Clients", "compared_items": "Items compared", "congestion_loss": "Queue loss", "clock_error_us": "Clock error", "cpu": "CPU",
-    "cwnd_bytes": "CWND", "data": "Direction", "days": "Expires in", "flow": "Flow",
-    "halved": "Rate halved", "incomplete_windows": "Incomplete", "judged_predictions": "Judged",
-    "kbytes_per_s": "Data rate", "last_psi": "PSI", "last_said": "Last answer",
-    "late": "Late ticks", "lead_p50_ms": "Lead time, median", "lead_p90_ms": "Lead time, p90",
-    "made_by": "Made by", "mbit_per_airtime_s": "Data per airtime", "mbit_per_s": "Throughput",
-    "megabytes": "Data", "mended": "Counters mended", "most_in_partition": "Most in a partition",
-    "n_batches": "Batches", "onset_average_precision": "Average precision",
-    "persistence_accuracy": "Persistence's", "policy_version": "Version", "of_it_sampling": "CPU for sampling", "parts_now": "Parts", "pkts_per_s": "Packets",
-    "poor_or_bad": "Poor or Bad", "queue_us": "In queue", "records_at_most": "Records at most",
-    "retrans_ratio": "Sent again", "rows_now": "Rows", "rtt_avg_ms": "RTT, mean", "rtt_inflation": "RTT over its least",
-    "rtt_max_ms": "RTT, largest", "rtt_min_ms": "RTT, least", "rtt_p50_ms": "RTT, median", "rtt_p95_ms": "RTT, p95",
-    "sent_pkts": "Segments", "set_errors": "Not set", "signal_dbm_avg": "Signal, mean", "slot": "Released as",
-    "total_bytes_per_s": "Data rate", "total_rows_per_s": "Rows", "ts": "Time", "up_share": "Time up",
+    "clients": "Clients", "clock_error_us": "Clock error", "compared_items": "Items compared",
+    "congestion_loss": "Queue loss", "cpu": "CPU", "cwnd_bytes": "CWND", "data": "Direction", "days": "Expires in",
+    "flow": "Flow", "halved": "Rate halved", "incomplete_windows": "Incomplete", "judged_predictions": "Judged",
+    "kbytes_per_s": "Data rate", "last_psi": "PSI", "last_said": "Last answer", "late": "Late ticks",
+    "late_batches": "Late", "lead_p50_ms": "Lead time, median", "lead_p90_ms": "Lead time, p90", "made_by": "Made by",
+    "mbit_per_airtime_s": "Data per airtime", "mbit_per_s": "Throughput", "megabytes": "Data",
+    "mended": "Counters mended", "missing_batches": "Missing", "most_in_partition": "Most in a partition",
+    "n_batches": "Batches", "of_it_sampling": "CPU for sampling", "onset_average_precision": "Average precision",
+    "parts_now": "Parts", "persistence_accuracy": "Persistence's", "pkts_per_s": "Packets",
+    "policy_version": "Version", "poor_or_bad": "Poor or Bad", "queue_us": "In queue",
+    "records_at_most": "Records at most", "retrans_ratio": "Sent again", "rows_now": "Rows", "rtt_avg_ms": "RTT, mean",
+    "rtt_inflation": "RTT over least", "rtt_max_ms": "RTT, largest", "rtt_min_ms": "RTT, least",
+    "rtt_p50_ms": "RTT, median", "rtt_p95_ms": "RTT, p95", "sent_pkts": "Segments", "set_errors": "Not set",
+    "signal_dbm_avg": "Signal, mean", "slot": "Released as", "total_bytes_per_s": "Data rate",
+    "total_rows_per_s": "Rows", "ts": "Time", "up_share": "Time up", "why": "Reason",
     "worst_ap_to_broker_p99_ms": "To the broker, p99 (worst)", "worst_ap_to_row_p50_ms": "To a row, median (worst)",
     "worst_ap_to_row_p99_ms": "To a row, p99 (worst)"
 }
@@ -29,13 +30,13 @@ _ABBREVIATIONS = {"rtt": "RTT", "ack": "ACK", "acks": "ACKs", "psi": "PSI", "p50
 
 #: Characters of a cell, where they are more than a figure's.
 _CELLS = {
-    "ap_id": 10, "access_point": 10, "backend": 7, "backup": 20, "class": 10, "client": 19, "clock": 14,
-    "component": 10, "error": 24, "example": 20, "feature": 20, "instance": 16, "last_reason": 14, "last_said": 17,
-    "made_by": 11, "model": 12, "path": 12, "queue": 20, "reason": 11, "scope": 10, "server": 19, "source": 6, "station": 17,
-    "flow": 18, "subject": 20, "table": 16, "topic": 16, "version": 7, "written_as": 10
+    "access_point": 10, "ap_id": 10, "backend": 7, "backup": 20, "class": 10, "client": 19, "clock": 14,
+    "component": 10, "error": 24, "example": 20, "feature": 20, "flow": 18, "instance": 16, "last_reason": 14,
+    "last_said": 17, "made_by": 11, "model": 12, "path": 12, "queue": 20, "reason": 11, "scope": 16, "server": 19,
+    "source": 6, "station": 17, "subject": 20, "table": 16, "topic": 16, "version": 7, "why": 26, "written_as": 10
 }
 _FIGURE, _MOMENT, _COUNT = 10, 19, 6
-_CHARACTER_PX, _EDGES_PX = 7.2, 14  # of Grafana 9's table
+_CHARACTER_PX, _EDGES_PX = 7.2, 17  # of Grafana 9's table
 
 
 def least_px(column: str, unit: str | None) -> int:

@@ -128,7 +128,7 @@ def series(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8), 
         panel.min(least)
     if most is not None:
         panel.max(most)
-    if unit == "none" and whole:
+    if unit in ("none", "count:/s") and whole:
         panel.axis_soft_max(1)  # of nothing but zeros Grafana makes an axis to 100
     for field, (its_unit, its_axis) in (right or {}).items():
         panel.override_by_name(field, [

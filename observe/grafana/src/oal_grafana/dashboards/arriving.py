@@ -107,7 +107,7 @@ def verdicts() -> list:
             size=(3, 4),
         ),
         p.number(
-            "Sample to broker, p99",
+            "To the broker, p99",
             "Age of a batch's last sample when Kafka took it, over the last five minutes shown. Above a second the"
             " access points' uplink or the broker is slow; negative: a clock is off.",
             f"""SELECT quantile(0.99)({_age_ms('kafka_ts')}) AS ms
@@ -118,7 +118,7 @@ FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             decimals=0,
         ),
         p.number(
-            "Sample to row, p99",
+            "To a row, p99",
             "Age of a batch's last sample when it could be read, over the last five minutes shown. Far above the"
             " checkpoint interval: look at lag and checkpoints on *Is the platform well?*.",
             f"""SELECT quantile(0.99)({_age_ms('inserted_at')}) AS ms

@@ -190,7 +190,7 @@ FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) A
         p.rows(
             "Flows that suffer",
             "TCP flows of this access point, at most the last hour of the time shown; most inflated round trip first."
-            " *RTT over its least* of 5 means that packets wait four times as long as they travel."
+            " *RTT over least* of 5 means that packets wait four times as long as they travel."
             " Addresses are kept for seven days.",
             may_be_empty(
                 "after seven days addresses, and with them flows, are deleted",

@@ -14,6 +14,8 @@ POLICIES = """SELECT policy FROM (
 NAMED_POLICY = "ifNull(nullIf(policy, ''), 'none')"
 OF_POLICY = f"{NAMED_POLICY} IN (${{policy:singlequote}})"
 NO_POLICY = "no policy is in force where nobody has released one"
+#: Without a row nobody knows whether no policy is in force or the rows are late.
+NO_REPORT = "no report"
 NOW = f"FROM oal.control_1m AS x WHERE {latest(3)} AND {APS}"
 
 #: An access point's minutes, with and without a clamp in force, from rollups: what control sees against what users got.
@@ -31,11 +33,12 @@ def verdicts() -> list:
     return [
         p.number(
             "Enforcing",
-            "Access points that may set windows, last three minutes shown. More than you expect: someone raised a"
+            "Access points that may set windows, last three minutes shown; *no report*: no policy is in force, or rows"
+            " are late. More than you expect: someone raised a"
             " policy's mode (see *Releases* on *Is the model right?*).",
             may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.enforce_rows > 0)')} AS enforcing {NOW}"),
             "none",
-            if_null="no policy is in force",
+            if_null=NO_REPORT,
         ),
         p.number(
             "In shadow",
@@ -45,7 +48,7 @@ def verdicts() -> list:
                 NO_POLICY,
                 f"SELECT {known('uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0)')} AS shadow {NOW}"),
             "none",
-            if_null="no policy is in force",
+            if_null=NO_REPORT,
         ),
         p.number(
             "Kill switch on",
@@ -54,7 +57,7 @@ def verdicts() -> list:
             may_be_empty(NO_POLICY, f"SELECT {known('uniqExactIf(ap_id, x.killed_rows > 0)')} AS killed {NOW}"),
             "none",
             p.rising(1, 1),
-            if_null="no policy is in force",
+            if_null=NO_REPORT,
         ),
         p.number(
             "Guard reverts",
@@ -63,10 +66,10 @@ def verdicts() -> list:
             may_be_empty(NO_POLICY, f"SELECT {known('sum(x.guard_reverts)')} AS reverts {PER_MINUTE}"),
             "none",
             p.rising(1, 10),
-            if_null="no policy is in force",
+            if_null=NO_REPORT,
         ),
         p.number(
-            "Windows that could not be set",
+            "Windows not set",
             "Share of windows that the data path refused. Anything but 0: the backend (bpf, ovs) is missing something;"
             " see *Not set* by access point below.",
             may_be_empty("no window was set",
@@ -80,9 +83,9 @@ def verdicts() -> list:
             "Throughput with clamps",
             "Mean throughput of an access point in minutes with clamps over that in minutes of the same access points"
             " without, where they enforce. Clamps are set in bad minutes, so a little below 1 is no harm; below 0.8"
-            " with reverts is.",
+            " with reverts is. *nothing to compare*: there are minutes of one kind only.",
             may_be_empty(
-                "where nothing is enforced, nothing is clamped",
+                "where nothing is enforced, or everything is clamped, there is nothing to compare",
                 f"""SELECT (sumIf(l.offered_bytes - l.lost_bytes, c.clamped >= 10) / \
 nullIf(sumIf(l.tiles, c.clamped >= 10), 0))
   / nullIf(sumIf(l.offered_bytes - l.lost_bytes, c.clamped < 10 AND c.enforced > 0) / \
@@ -92,7 +95,7 @@ nullIf(sumIf(l.tiles, c.clamped < 10 AND c.enforced > 0), 0), 0) AS ratio
             "none",
             p.falling(0.8, 0.95),
             decimals=2,
-            if_null="nothing is clamped",
+            if_null="nothing to compare",
         ),
     ]
 

@@ -5,15 +5,15 @@ from oal_grafana.dashboards import arriving, congested, control, model, platform
 
 #: Which figures of each question.
 ASKED = {
-    "oal-arriving": (arriving, ("Sending", "Silent", "Batches missing", "Refused", "Sample to row, p99")),
+    "oal-arriving": (arriving, ("Sending", "Silent", "Batches missing", "Refused", "To a row, p99")),
     "oal-congested": (congested, ("Poor or Bad now", "Access points Poor or Bad", "Worst loss", "Lost in queues",
                                   "Lost on the air")),
     "oal-model": (model, ("Onset average precision", "… above persistence", "Brier score", "Features differ",
                           "Features lacked input")),
-    "oal-control": (control, ("Enforcing", "Kill switch on", "Guard reverts", "Windows that could not be set",
+    "oal-control": (control, ("Enforcing", "Kill switch on", "Guard reverts", "Windows not set",
                               "Throughput with clamps")),
     "oal-platform": (platform, ("Components down", "Rows behind Kafka", "Job restarts", "Fullest disk",
-                                "Certificate expires in"))
+                                "Certificate ends in"))
 }
 
 

@@ -284,7 +284,7 @@ FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, a
             may_be_empty(
                 "a fleet with a good model releases nothing for days",
                 f"""SELECT released, {MODEL} AS made_by, toString(slot) AS slot, scope, version, nodes, \
-bytes, reason, aps_applied, aps_rejected, applied_after_p50_ms
+bytes, reason AS why, aps_applied, aps_rejected, applied_after_p50_ms
 FROM oal.v_releases({last_of_range('1 DAY')}) ORDER BY released DESC LIMIT 100""",
             ),
             {"released": "dateTimeAsIso", "bytes": "bytes", "applied_after_p50_ms": "ms"},

@@ -54,7 +54,7 @@ def verdicts() -> list:
             if_null=TELEGRAF_AWAY,
         ),
         p.number(
-            "Parts in a partition",
+            "Most parts",
             "Most parts in a partition of a table. ClickHouse slows inserts down at 1,000 and refuses them at 3,000:"
             " inserts are too small or merges cannot keep up.",
             f"SELECT {known('max(x.parts_max_in_partition)')} AS parts FROM oal.v_platform_clickhouse({LAST}) AS x",
@@ -77,7 +77,7 @@ UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({
             size=(3, 4),
         ),
         p.number(
-            "Certificate expires in",
+            "Certificate ends in",
             "Days that the first certificate to expire has left. Below 14: renew it (`platform/security/README.md`);"
             " access points renew their own.",
             f"SELECT {known('min(x.days_left)')} AS days FROM"
@@ -89,7 +89,7 @@ UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({
             if_null=TELEGRAF_AWAY,
         ),
         p.number(
-            "Forged or unsigned",
+            "False senders",
             "Batches refused because of who sent them, time shown. Not 0: see *Why records were refused* on *Is data"
             " arriving?*; someone writes as another, or keys are old.",
             f"SELECT countIf(reason IN {FALSE_SENDER}) AS refused FROM oal.dead_letter WHERE $__timeFilter(ts)",
