@@ -25,7 +25,7 @@ ASKING = [parameter for parameter in PANELS if "targets" in parameter.values[1]]
 QUESTIONS = [uid for uid in ALL if uid not in (HOME_BOARD, "oal-runbooks")]
 TABLES = [parameter for parameter in ASKING if parameter.values[1]["type"] == "table"]
 NO_DATA = "#888888"
-#: Of the smallest screen that a person on duty has, without Grafana 9's menu and margins; and what a panel's edges take.
+#: Of the smallest screen that a person on duty has, without Grafana 9's menu and margins; what a panel's edges take.
 SCREEN_PX, EDGES_PX = 1366 - 89, 24
 RULE_LIST = [
     pytest.param(rule, id=rule["uid"]) for group in yaml.safe_load(RULES.read_text())["groups"]
@@ -306,7 +306,8 @@ def test_a_name_is_not_taken_for_a_missing_number(board, panel):
     those of models as "no data".
     """
     names = panel["type"] == "table" or panel["options"].get("textMode") == "value_and_name"
-    of_all = {x["options"]["match"] for x in panel["fieldConfig"]["defaults"].get("mappings", []) if x["type"] == "special"}
+    mappings = panel["fieldConfig"]["defaults"].get("mappings", [])
+    of_all = {x["options"]["match"] for x in mappings if x["type"] == "special"}
     assert names and of_all == {"null", "empty"} or not names and of_all <= {"null+nan"}
 
 

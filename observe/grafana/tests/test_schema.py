@@ -61,7 +61,8 @@ def source(board: dict, version: str) -> str:
             continue
         _, name, fields = PANELS[panel["type"]]
         lines.append(f"export const panel{panel['id']}: Json<Panel> = {json.dumps(panel)};")
-        lines.append(f"export const options{panel['id']}: Json<{name}Options> = {json.dumps(_options(panel, version))};")
+        options = json.dumps(_options(panel, version))
+        lines.append(f"export const options{panel['id']}: Json<{name}Options> = {options};")
         if fields:
             lines.append(
                 f"export const field{panel['id']}: Json<{name}Field> ="

@@ -214,7 +214,8 @@ ORDER BY site, policy, policy_version, mode, clamped""",
             " *no_capacity*, *unknown_scale*, *failed*: it could not act.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT {NAMED_POLICY} AS policy, nullIf(r.policy_version, 0) AS policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, \
+                f"""SELECT {NAMED_POLICY} AS policy, nullIf(r.policy_version, 0) AS policy_version, site, reason, \
+count() AS changes, uniqExact(ap_id) AS aps, \
 uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
 FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} AND {OF_POLICY} \
 GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",

@@ -227,8 +227,8 @@ FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} AND {CHOSEN} ORDER B
         ),
         p.rows(
             "Quality by access point",
-            "Worst against persistence first; *Persistence's*: the accuracy of 'the same class as now'. Below 0 for one access point only: its own tree is wrong, it will be"
-            " replaced; for many: the fleet's model is.",
+            "Worst against persistence first; *Persistence's*: the accuracy of 'the same class as now'. Below 0 for one"
+            " access point only: its own tree is wrong, it will be replaced; for many: the fleet's model is.",
             f"""SELECT site, ap_id, toString(source) AS made_by, judged_predictions, onsets, accuracy, \
 persistence_accuracy, onset_precision, onset_recall, lead_p50_ms, onset_average_precision,
   round(onset_average_precision - persistence_onset_average_precision, 4) AS above_persistence
