@@ -291,6 +291,13 @@ def test_a_figures_title_fits(board, panel):
     assert len(panel["title"]) * 6.5 <= room, panel["title"]
 
 
+def test_an_age_below_0_is_not_in_the_colour_of_good():
+    for title in ("To the broker, p99", "To a row, p99"):
+        (panel,) = [p for p in panels_of(ALL["oal-arriving"]) if p["title"] == title]
+        first, second, *_ = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        assert second["value"] == 0 and first["color"] != second["color"]
+
+
 @pytest.mark.parametrize("uid", ALL)
 def test_an_axis_of_zeros_ends_at_one(uid):
     """Grafana makes it end at 100: "0 of 100 partitions"."""

@@ -57,6 +57,11 @@ def rising(warn: float, alarm: float) -> build.ThresholdsConfig:
     return steps((None, OK), (warn, WARN), (alarm, ALARM))
 
 
+def rising_from_0(warn: float, alarm: float) -> build.ThresholdsConfig:
+    """The same of an age: one below 0 is a clock that is off."""
+    return steps((None, WARN), (0, OK), (warn, WARN), (alarm, ALARM))
+
+
 def falling(alarm: float, warn: float) -> build.ThresholdsConfig:
     """Less is worse: below `alarm` bad, below `warn` doubtful."""
     return steps((None, ALARM), (alarm, WARN), (warn, OK))

@@ -113,7 +113,7 @@ def verdicts() -> list:
             f"""SELECT quantile(0.99)({_age_ms('kafka_ts')}) AS ms
 FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             "ms",
-            p.rising(1000, 5000),
+            p.rising_from_0(1000, 5000),
             size=(3, 4),
             decimals=0,
         ),
@@ -124,7 +124,7 @@ FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             f"""SELECT quantile(0.99)({_age_ms('inserted_at')}) AS ms
 FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             "ms",
-            p.rising(5000, 30000),
+            p.rising_from_0(5000, 30000),
             size=(3, 4),
             decimals=0,
         ),

@@ -76,7 +76,7 @@ def verdicts() -> list:
                          f"SELECT sum(x.set_errors) / nullIf(sum(x.sets), 0) AS failed {PER_MINUTE}"),
             "percentunit",
             p.rising(0.001, 0.01),
-            if_null="no window was set",
+            if_null="no window known of",
             decimals=2,
         ),
         p.number(
