@@ -403,6 +403,14 @@ def test_there_are_variables_of_site_band_channel_and_policy():
     assert hidden == {"site": 2, "ap": 2}, "links from the platform keep site and access point"
 
 
+def test_the_readmes_list_of_needs_names_tests_that_there_are():
+    there = {name for path in (*HOME.glob("tests/test_*.py"), HOME.parents[1] / "helm/tests/test_operators.py")
+             for name in re.findall(r"^def (test_\w+)", path.read_text(), re.M)}
+    files = {path.stem for path in HOME.glob("tests/test_*.py")} | {"test_operators"}
+    named = set(re.findall(r"\btest_\w+", (HOME / "README.md").read_text()))
+    assert len(named & there) >= 20 and named <= there | files, named - there - files
+
+
 def test_grafana_is_shut_to_strangers():
     import configparser
 
