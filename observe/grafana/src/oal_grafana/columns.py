@@ -14,11 +14,11 @@ HEADERS = {
     "late_batches": "Late", "lead_p50_ms": "Lead time, median", "lead_p90_ms": "Lead time, p90", "made_by": "Made by",
     "mbit_per_airtime_s": "Data per airtime", "mbit_per_s": "Throughput", "megabytes": "Data",
     "mended": "Counters mended", "missing_batches": "Missing", "most_in_partition": "Most in a partition",
-    "n_batches": "Batches", "of_it_sampling": "CPU for sampling", "onset_average_precision": "Average precision",
-    "parts_now": "Parts", "persistence_accuracy": "Persistence's", "pkts_per_s": "Packets",
+    "n_batches": "Batches", "of_it_sampling": "CPU for sampling", "onset_average_precision": "Avg. precision",
+    "parts_now": "Parts", "persistence_accuracy": "Persistence", "pkts_per_s": "Packets",
     "policy_version": "Version", "poor_or_bad": "Poor or Bad", "queue_us": "In queue",
     "records_at_most": "Records at most", "retrans_ratio": "Sent again", "rows_now": "Rows", "rtt_avg_ms": "RTT, mean",
-    "rtt_inflation": "RTT over least", "rtt_max_ms": "RTT, largest", "rtt_min_ms": "RTT, least",
+    "rtt_inflation": "RTT over least", "rtt_max_ms": "RTT, most", "rtt_min_ms": "RTT, least",
     "rtt_p50_ms": "RTT, median", "rtt_p95_ms": "RTT, p95", "sent_pkts": "Segments", "set_errors": "Not set",
     "signal_dbm_avg": "Signal, mean", "slot": "Released as", "total_bytes_per_s": "Data rate",
     "total_rows_per_s": "Rows", "ts": "Time", "up_share": "Time up", "why": "Reason",
@@ -36,13 +36,14 @@ _CELLS = {
     "source": 6, "station": 17, "subject": 20, "table": 16, "topic": 16, "version": 7, "why": 26, "written_as": 10
 }
 _FIGURE, _MOMENT, _COUNT = 10, 19, 6
-_CHARACTER_PX, _EDGES_PX = 7.2, 17  # of Grafana 9's table
+_CHARACTER_PX, _CELL_PX, _HEADER_PX = 7.2, 14, 22  # of Grafana 9's table: a letter, edges
 
 
 def least_px(column: str, unit: str | None) -> int:
     """How wide a column must be for its header and its cells to be read."""
     cell = _MOMENT if unit == "dateTimeAsIso" else len(CLOCK) - 5 if unit == CLOCK else _FIGURE if unit else _COUNT
-    return round(max(len(header(column)), _CELLS.get(column, cell)) * _CHARACTER_PX + _EDGES_PX)
+    return round(
+        max(len(header(column)) * _CHARACTER_PX + _HEADER_PX, _CELLS.get(column, cell) * _CHARACTER_PX + _CELL_PX))
 
 
 def header(column: str) -> str:

@@ -54,7 +54,7 @@ def verdicts() -> list:
             if_null="no onset yet",
         ),
         p.number(
-            "Macro F1 above persistence",
+            "Macro F1 gain",
             "Mean F1 over the four classes minus persistence's. Slightly below 0 can be right for a model that warns"
             " early; far below is not.",
             _fleet("macro_f1 - persistence_macro_f1"),
@@ -227,7 +227,7 @@ FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} AND {CHOSEN} ORDER B
         ),
         p.rows(
             "Quality by access point",
-            "Worst against persistence first; *Persistence's*: the accuracy of 'the same class as now'. Below 0 for one"
+            "Worst against persistence first; *Persistence*: the accuracy of 'the same class as now'. Below 0 for one"
             " access point only: its own tree is wrong, it will be replaced; for many: the fleet's model is.",
             f"""SELECT site, ap_id, toString(source) AS made_by, judged_predictions, onsets, accuracy, \
 persistence_accuracy, onset_precision, onset_recall, lead_p50_ms, onset_average_precision,
