@@ -82,8 +82,8 @@ def _tooltip(mode: c.TooltipDisplayMode, sort: c.SortOrder = c.SortOrder.NONE) -
 
 def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4, 4), decimals: float | None = None,
            per_row: bool = False, if_null: str = NO_DATA):
-    """One figure, or with `per_row` one for each row, named by its text column. `if_null` says what a NULL means: it
-    is an answer. Without one, as when ClickHouse is away, nothing is known, not even that.
+    """One figure, or with `per_row` one for each row, named by its text column. `if_null` is shown for a NULL, and by
+    Grafana also without an answer, as when ClickHouse is away: it must not claim more than that nothing is known.
     """
     reduce = common.ReduceDataOptions().calcs(["lastNotNull"])
     reduce = reduce.values(True).limit(8) if per_row else reduce.values(False)

@@ -39,7 +39,7 @@ def verdicts() -> list:
             size=(4, 4),
             decimals=2,
             per_row=True,
-            if_null="no onset yet",
+            if_null="no onset known",
         ),
         p.number(
             "… above persistence",
@@ -51,7 +51,7 @@ def verdicts() -> list:
             size=(4, 4),
             decimals=2,
             per_row=True,
-            if_null="no onset yet",
+            if_null="no onset known",
         ),
         p.number(
             "Macro F1 gain",
