@@ -133,7 +133,7 @@
 - {from: mlflow, to: registry, port: 5001}
 {{- end }}
 {{- end }}
-{{- if and $v.backup.enabled $v.push.enabled }}
+{{- if and $v.backup.enabled $v.push.enabled (ne $v.push.store "postgres") }}
 - {from: backup, to: push, port: 8080}
 {{- end }}
 {{- range $part, $ports := include "oal.test.asks" . | fromYaml }}{{ range $ports }}
