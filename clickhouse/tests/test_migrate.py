@@ -111,6 +111,48 @@ def test_from_an_earlier_state_in_one_run(empty, database, migrate_module, state
     assert definition(empty) == definition(database)
 
 
+#: The newest file of version 0.2.0, whose installations have rows.
+OF_0_2_0 = 18
+
+
+def made_up(database, table: str) -> list[str]:
+    """Rows of any values, some seconds old, in each column of the table; the columns' names."""
+    columns = database.rows("SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table ="
+                            f" '{table}' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')"
+                            " ORDER BY position")
+    structure = ", ".join(f"`{name}` {kind}" for name, kind in columns)  # with its quotes escaped, as it came
+    now = ", ".join(f"now64(6) - rowNumberInAllBlocks() AS {name}" for name, kind in columns
+                    if kind.startswith("DateTime"))
+    names = ", ".join(name for name, _ in columns)
+    database.query(f"INSERT INTO {table} ({names}) SELECT * REPLACE ({now}) FROM generateRandom('{structure}', 7, 3, 2)"
+                   " LIMIT 50", async_insert=0)
+    return [name for name, _ in columns]
+
+
+def values(database, table: str, columns: list[str]) -> list[list[str]]:
+    """Every row as text; what a column has nothing to say of is empty, whether 0 was the word for it or NULL is."""
+    return sorted(database.rows("SELECT " + ", ".join(f"ifNull(toString({c}), '')" for c in columns)
+                                + f" FROM {table}"))
+
+
+def test_every_row_of_an_earlier_release_is_there_after_an_upgrade(empty, migrate_module):
+    migrate_to(empty, migrate_module, OF_0_2_0)
+    tables = [name for name, in empty.rows(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(engine, '^(Replacing)?MergeTree$')"
+        " AND name NOT LIKE 'schema_%'")]
+    assert len(tables) >= 20
+    columns = {table: made_up(empty, table) for table in tables}
+    before = {table: values(empty, table, columns[table]) for table in tables}
+    rollups = [name for name, in empty.rows(
+        "SELECT name FROM system.tables WHERE database = currentDatabase() AND match(engine, '(Aggregating|Summing)')")]
+    counted = {table: empty.rows(f"SELECT count() > 0 FROM {table}") for table in rollups}
+    done = migrate(empty)
+    assert done.returncode == 0, done.stderr
+    for table in tables:
+        assert len(before[table]) == 50 and values(empty, table, columns[table]) == before[table], table
+    assert {table: empty.rows(f"SELECT count() > 0 FROM {table}") for table in rollups} == counted
+
+
 REWRITES = (
     "INSERT INTO rewrite (ap_id, ts, boot_id, batch_seq, flow_id, backend, mac, bundle, class, reason, capacity_kbps,"
     " share_kbps, rate_kbps, cwnd_bytes, queue_us, window_bytes) SELECT 'a', now() - number, 1, number, number + 2, 3,"
