@@ -5,6 +5,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -186,6 +187,29 @@ def test_several_clickhouse_servers_are_installed_and_no_upgrade_leaves_rows_unr
     # But for the record of what was installed.
     assert {name for name in left(cluster, namespace)
             if "sh.helm.release" not in name} == {name for name in before if "sh.helm.release" not in name}
+
+
+def test_backups_turned_on_later_with_shards_are_refused_until_the_statefulsets_are_let_go(cluster, namespace):
+    """Claims of a StatefulSet cannot be changed in place: nothing is, and then, by what is said, without a pod ended
+    that was not replaced."""
+    shards = ("--set", "clickhouse.shards=2")
+    backups = ("--set", "clickhouse.backup.enabled=true,backup.enabled=true")
+    install(cluster, namespace, *shards)
+    before = claims(cluster, namespace)
+    there = left(cluster, namespace)
+    done = cluster.helm("upgrade", "oal", str(CHART), "-n", namespace, *shards, *backups, *WAIT)
+    assert done.returncode != 0 and "the claims of StatefulSet oal-clickhouse-0 cannot be changed" in done.stderr
+    assert {name for name in left(cluster, namespace) if "sh.helm.release" not in name} == {
+        name for name in there if "sh.helm.release" not in name}
+    for shard in range(2):
+        (command,) = re.findall(r"`kubectl (-n \S+ delete statefulset) \S+ (--cascade=orphan)`", done.stderr)
+        cluster.kubectl(*command[0].split(), f"oal-clickhouse-{shard}", command[1])
+    assert len(pods(cluster, namespace, "clickhouse")) == 2
+    install(cluster, namespace, *shards, *backups, command="upgrade")
+    after = claims(cluster, namespace)
+    assert {name: after.get(name) for name in before} == before
+    assert {name for name in after if name.startswith("backups-")} == {
+        f"backups-oal-clickhouse-{shard}-0" for shard in range(2)}
 
 
 def test_flinks_plan_is_forgotten_with_the_rights_of_its_account_or_nothing_starts(cluster, namespace, tmp_path):
