@@ -73,7 +73,7 @@ class ControlPlane:
                   "--authorization-mode=RBAC", "--allow-privileged=true",
                   "--kubelet-preferred-address-types=InternalIP",
                   f"--endpoint-reconciler-type={'lease' if self.api_for_pods else 'none'}")
-        self.wait("the API server is ready", lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", 120)
+        self.wait("the API server is ready", lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", 300)
         self._run(
             "controllers",
             self.bin / "kube-controller-manager",

@@ -39,7 +39,7 @@ class FakeNodes(ControlPlane):
                   "--node-lease-duration-seconds=40", f"--server-address=127.0.0.1:{port}",
                   f"--config={self._stages()}")
         self.apply(STORAGE_CLASS, *(node(f"node-{i}") for i in range(NODES)))
-        self.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
+        self.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=240s")
         return self
 
     def _stages(self) -> Path:

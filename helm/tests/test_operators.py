@@ -68,6 +68,18 @@ def test_a_rollback_is_not_kept_out_by_a_pod_of_a_bad_image(chart):
                 assert w["spec"]["podManagementPolicy"] == "Parallel", name(w)
 
 
+def test_the_disk_alert_asks_for_what_the_charts_telegraf_reads(chart):
+    """Of the machine it reads nothing, in a pod; of ClickHouse's own disks it does."""
+    [telegraf] = pod(of(chart.objects())["telegraf"])["containers"]
+    watched = {e["name"]: e.get("value") for e in telegraf["env"]}["OAL_WATCH"].split()
+    assert "host" not in watched and "clickhouse" in watched
+    read = (ROOT / "observe/telegraf/telegraf.d/clickhouse.conf").read_text()
+    assert 'name_override = "clickhouse_disk"' in read
+    rules = yaml.safe_load((ROOT / "observe/grafana/provisioning/alerting/rules.yaml").read_text())
+    [rule] = [r for group in rules["groups"] for r in group["rules"] if r["uid"] == "oal-disk"]
+    assert "v_platform_clickhouse_disk" in json.dumps(rule)
+
+
 def test_telegraf_asks_a_clickhouse_elsewhere_by_https_and_the_public_authorities(chart):
     for values, ca in ((("clickhouse-operator",), ""), ((), "/run/secrets/oal/pki/ca.crt")):
         [telegraf] = pod(of(chart.objects(*values))["telegraf"])["containers"]

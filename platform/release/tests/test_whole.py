@@ -7,22 +7,9 @@ import tarfile
 
 import pytest
 import yaml
-from docker_engine import OWN, Engine, run
+from docker_engine import OWN, run
 from oal_release import bundle, cli
 from oal_release.images import ROOT
-from registry import serving
-
-
-@pytest.fixture(scope="module")
-def engine():
-    with Engine() as engine:
-        yield engine
-
-
-@pytest.fixture(scope="module")
-def registry(engine):
-    with serving(engine) as address:
-        yield address
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,10 @@ from pathlib import Path
 from oal_backup import BackupError
 from oal_backup.config import secret
 
+#: A pg_dump dumps servers of its own version and of earlier ones.
+NEWER = ("\nLeave this database to a backup of its own, by the server's pg_dump, and its section out of this configuration"
+         " (in the chart: backup.enabled: false with an external PostgreSQL of a later version).")
+
 
 def dump(dsn_file: str, to: Path) -> dict:
     """The database that the connection string in `dsn_file` names, in pg_dump's own format. BackupError with pg_dump's
@@ -48,4 +52,5 @@ def _run(dsn_file: str, program: str, *arguments: str) -> None:
         except FileNotFoundError:
             raise BackupError(f"{program} is not installed; it comes with Debian's postgresql-client") from None
     if done.returncode:
-        raise BackupError(f"{program} with {dsn_file}: {done.stderr.strip()[-1000:]}")
+        hint = NEWER if "server version mismatch" in done.stderr else ""
+        raise BackupError(f"{program} with {dsn_file}: {done.stderr.strip()[-1000:]}{hint}")
