@@ -25,7 +25,7 @@ def before(tmp_path_factory):
     folder = tmp_path_factory.mktemp("upgrade")
     state, out = folder / "state", folder / "before.json"
     done = subprocess.run([sys.executable, earlier.ROOT / "tests" / "earlier_platform.py", earlier.tree(), state, out],
-                          stdin=subprocess.DEVNULL, timeout=900, cwd=folder)
+                          stdin=subprocess.DEVNULL, timeout=2400, cwd=folder)
     assert done.returncode == 0
     found = json.loads(out.read_text())
     spans = found["access_points"]
@@ -54,7 +54,7 @@ def job(platform) -> dict:
 
 
 def test_every_row_of_before_is_there(before, upgraded):
-    assert sum(len(table["rows"]) for table in before.tables.values()) > 10_000
+    assert sum(len(table["rows"]) for table in before.tables.values()) > 3_000
     for table, was in before.tables.items():
         now = Counter(rows(upgraded, table, was["columns"]))
         lost = Counter(was["rows"]) - now

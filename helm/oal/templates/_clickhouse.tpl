@@ -50,7 +50,7 @@
 {{- end -}}
 {{- $claims := list }}{{ range .spec.volumeClaimTemplates }}{{ $claims = append $claims .metadata.name }}{{ end -}}
 {{- if ne (has "backups" $claims) (ne (include "oal.clickhouse.backupVolume" $) "") -}}
-{{- fail (printf "clickhouse.backup.enabled: the claims of StatefulSet %s cannot be changed in place. Run `kubectl -n %s delete statefulset %s --cascade=orphan`, which leaves its pods running, for each shard, and upgrade again; or write backups to S3 (backup.s3.bucket)" $found $.Release.Namespace $found) -}}
+{{- fail (printf "clickhouse.backup.enabled: the claims of StatefulSet %s cannot be changed in place. Run `kubectl -n %s delete statefulset %s`, which ends its pods and keeps their volumes, for each shard, and upgrade again; or write backups to S3 (backup.s3.bucket)" $found $.Release.Namespace $found) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
