@@ -61,11 +61,11 @@ class FlinkPods:
         (folder / "hosts").write_text("127.0.0.1 localhost oal-flink\n")
 
     def values(self, **flink) -> list[str]:
-        """For Helm: nothing but Flink is the release's own, on ports of this machine that are free. `flink`: over it.
-        """
+        """For Helm: nothing but Flink is the release's own, on free ports of loopback. `flink`: over it."""
         rpc, blob, task_rpc, task_data, _ = self._ports
-        ports = {"rest.port": self.rest, "jobmanager.rpc.port": rpc, "high-availability.jobmanager.port": rpc,
-                 "blob.server.port": blob, "taskmanager.rpc.port": task_rpc, "taskmanager.data.port": task_data}
+        places = {key: "127.0.0.1" for key in ("rest.bind-address", "jobmanager.bind-host", "taskmanager.bind-host")} | {
+            "rest.port": self.rest, "jobmanager.rpc.port": rpc, "high-availability.jobmanager.port": rpc,
+            "blob.server.port": blob, "taskmanager.rpc.port": task_rpc, "taskmanager.data.port": task_data}
         bootstrap, clickhouse = self.platform.kafka.bootstrap, self.platform.clickhouse.http_url
         off = ("mlflow", "registry", "trainer", "push", "telegraf", "grafana")
         said = {part: {"enabled": False} for part in off} | {
@@ -73,7 +73,7 @@ class FlinkPods:
                       "external": {"bootstrap": bootstrap, "ports": [int(bootstrap.split(":")[1])]}},
             "clickhouse": {"enabled": False, "migrate": False,
                            "external": {"url": clickhouse, "port": int(clickhouse.rsplit(":", 1)[1])}},
-            "flink": {"config": ports, **flink}}
+            "flink": {"config": places, **flink}}
         file = self.folder / "values.json"
         file.write_text(json.dumps(said))
         return ["-f", str(file)]
@@ -98,6 +98,7 @@ class FlinkPods:
         state = self.platform.state.dir
         read_only = {
             "/usr": "/usr", "/etc/ssl": "/etc/ssl", "/etc/java-17-openjdk": "/etc/java-17-openjdk",
+            "/etc/alternatives": "/etc/alternatives",
             "/etc/passwd": "/etc/passwd", "/etc/nsswitch.conf": "/etc/nsswitch.conf", self.folder / "hosts": "/etc/hosts",
             config: "/etc/oal/flink", account: "/run/secrets/kubernetes.io/serviceaccount",
             state / "pki": "/run/secrets/oal/pki", state / "secrets": "/run/secrets/oal/secrets",
