@@ -4,9 +4,11 @@ ClickHouse, job and access points, then this version's on the same folder."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import earlier
@@ -17,27 +19,37 @@ from stored_rows import rows
 from virtual_ap import VirtualFleet
 
 INTERVAL_S, SLOTS = 3, 1  # neither is what the earlier version had
+READY_SECONDS = 600  # of a service, on a machine that does much else
 
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory):
-    """What the earlier version left: its folder, the rows that it had, and all that its access points sent."""
-    folder = tmp_path_factory.mktemp("upgrade")
+    """What the earlier version left: its folder, the rows that it had, and all that its access points sent. With
+    OAL_TEST_UPGRADE=DIR it is in DIR, and what is there already is taken: for work on the second half."""
+    kept = os.environ.get("OAL_TEST_UPGRADE")
+    folder = Path(kept) if kept else tmp_path_factory.mktemp("upgrade")
     state, out = folder / "state", folder / "before.json"
-    done = subprocess.run([sys.executable, earlier.ROOT / "tests" / "earlier_platform.py", earlier.tree(), state, out],
-                          stdin=subprocess.DEVNULL, timeout=2400, cwd=folder)
-    assert done.returncode == 0
+    if not out.exists():
+        earlier_version(state, out)
     found = json.loads(out.read_text())
     spans = found["access_points"]
     return SimpleNamespace(
         state=state, tables=found["tables"], ap_ids=sorted(spans), begin_us=lambda ap: spans[ap][0],
         end_us=lambda ap: spans[ap][1],
-        ledger=Counter({tuple(key): rows for *key, rows in found["ledger"]}))
+        ledger=Counter({tuple(key): number for *key, number in found["ledger"]}))
+
+
+def earlier_version(state: Path, out: Path) -> None:
+    """Run it with its own programs, until there are rows, and work that waits; what it left goes to `out`."""
+    done = subprocess.run([sys.executable, earlier.ROOT / "tests" / "earlier_platform.py", earlier.tree(), state, out],
+                          stdin=subprocess.DEVNULL, timeout=2400, cwd=state.parent)
+    assert done.returncode == 0
 
 
 @pytest.fixture(scope="module")
 def upgraded(before):
     from oal_local.platform import Platform
+    Platform.wait_ready.__defaults__ = (READY_SECONDS,)
     jar = earlier.ROOT / "stream-jobs" / "target" / "stream-jobs.jar"
     with Platform(before.state, ports="auto", only=["data"], checkpoint_interval=f"{INTERVAL_S}s", parallelism=SLOTS,
                   job_jar=str(jar), policies=str(earlier.ROOT / "policies" / "in-force")) as platform:

@@ -63,7 +63,8 @@ class FlinkPods:
     def values(self, **flink) -> list[str]:
         """For Helm: nothing but Flink is the release's own, on free ports of loopback. `flink`: over it."""
         rpc, blob, task_rpc, task_data, _ = self._ports
-        places = {key: "127.0.0.1" for key in ("rest.bind-address", "jobmanager.bind-host", "taskmanager.bind-host")} | {
+        listeners = ("rest.bind-address", "jobmanager.bind-host", "taskmanager.bind-host")
+        places = dict.fromkeys(listeners, "127.0.0.1") | {
             "rest.port": self.rest, "jobmanager.rpc.port": rpc, "high-availability.jobmanager.port": rpc,
             "blob.server.port": blob, "taskmanager.rpc.port": task_rpc, "taskmanager.data.port": task_data}
         bootstrap, clickhouse = self.platform.kafka.bootstrap, self.platform.clickhouse.http_url
@@ -99,7 +100,8 @@ class FlinkPods:
         read_only = {
             "/usr": "/usr", "/etc/ssl": "/etc/ssl", "/etc/java-17-openjdk": "/etc/java-17-openjdk",
             "/etc/alternatives": "/etc/alternatives",
-            "/etc/passwd": "/etc/passwd", "/etc/nsswitch.conf": "/etc/nsswitch.conf", self.folder / "hosts": "/etc/hosts",
+            "/etc/passwd": "/etc/passwd", "/etc/nsswitch.conf": "/etc/nsswitch.conf",
+            self.folder / "hosts": "/etc/hosts",
             config: "/etc/oal/flink", account: "/run/secrets/kubernetes.io/serviceaccount",
             state / "pki": "/run/secrets/oal/pki", state / "secrets": "/run/secrets/oal/secrets",
             self.folder / "flink": "/opt/flink", job: "/opt/oal/stream-jobs.jar", program: "/opt/oal/bin/oal-flink",
@@ -111,10 +113,10 @@ class FlinkPods:
         words = [word for source, target in read_only.items() if Path(source).exists()
                  for word in ("--ro-bind", str(source), str(target))]
         command = [
-            "bwrap", "--die-with-parent", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--symlink", "/usr/bin",
-            "/bin", "--symlink", "/usr/lib", "/lib", "--symlink", "/usr/lib64", "/lib64", "--symlink", "/run", "/var/run",
-            *words, "--bind", str(self.folder / "volume"), "/var/lib/oal/flink", "--chdir", "/var/lib/oal",
-            "bash", "/etc/oal/flink/start.sh", role
+            "bwrap", "--die-with-parent", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--symlink",
+            "/usr/bin", "/bin", "--symlink", "/usr/lib", "/lib", "--symlink", "/usr/lib64", "/lib64", "--symlink",
+            "/run", "/var/run", *words, "--bind", str(self.folder / "volume"), "/var/lib/oal/flink", "--chdir",
+            "/var/lib/oal", "bash", "/etc/oal/flink/start.sh", role
         ]
         environment = {
             "PATH": "/opt/oal/bin:/usr/bin:/bin", "HOME": "/var/lib/oal", "HOSTNAME": f"oal-flink-{role}-0",

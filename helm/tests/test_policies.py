@@ -16,11 +16,13 @@ ALL = ("s3", "pages", "monitoring.enabled=true", "backup.enabled=true", "clickho
 UNNAMED = {
     *product(("flink-jobmanager", "flink-taskmanager"), ("flink-jobmanager", "flink-taskmanager"),
              (6121, 6122, 6123, 6124)),
-    ("clickhouse", "clickhouse", 9009), ("clickhouse-keeper", "clickhouse-keeper", 9234), ("mlflow", "registry", 5001)
+    ("clickhouse", "clickhouse", 9009), ("clickhouse-keeper", "clickhouse-keeper", 9234),
+    ("mlflow", "registry", 5001)
 }
 #: As a URL has it, as libpq, as ClickHouse's XML, as an environment.
 ADDRESSES = (r"\b(oal[a-z0-9.-]*):(\d+)\b", r"\bhost=(oal[a-z0-9.-]*) port=(\d+)\b",
-             r"<host>(oal[a-z0-9.-]*)</host>\s*<port>(\d+)</port>", r'HOST", "value": "(oal[a-z0-9.-]*)"}, {"name": "\w+PORT", "value": "(\d+)"')
+             r"<host>(oal[a-z0-9.-]*)</host>\s*<port>(\d+)</port>",
+             r'HOST", "value": "(oal[a-z0-9.-]*)"}, {"name": "\w+PORT", "value": "(\d+)"')
 
 
 def services(objects) -> dict[str, tuple[str, dict[int, int | str]]]:

@@ -1,5 +1,5 @@
-"""docs/install-cluster.md from top to bottom on a node whose pods run: from a signed release with archives of images, and
-nothing else, to the rows of an access point."""
+"""docs/install-cluster.md from top to bottom on a node whose pods run: from a signed release with archives of images,
+and nothing else, to the rows of an access point."""
 import subprocess
 import uuid
 from pathlib import Path

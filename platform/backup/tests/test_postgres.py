@@ -37,8 +37,8 @@ def started(folder: Path, programs: Path):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     subprocess.run(
-        [*as_user, programs / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A", "scram-sha-256"],
-        check=True, stdout=subprocess.DEVNULL, cwd="/")
+        [*as_user, programs / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A",
+         "scram-sha-256"], check=True, stdout=subprocess.DEVNULL, cwd="/")
     control = [
         *as_user, programs / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
         f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"

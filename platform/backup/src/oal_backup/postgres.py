@@ -13,8 +13,8 @@ from oal_backup import BackupError
 from oal_backup.config import secret
 
 #: A pg_dump dumps servers of its own version and of earlier ones.
-NEWER = ("\nLeave this database to a backup of its own, by the server's pg_dump, and its section out of this configuration"
-         " (in the chart: backup.enabled: false with an external PostgreSQL of a later version).")
+NEWER = ("\nLeave this database to a backup of its own, by the server's pg_dump, and its section out of this"
+         " configuration (in the chart: backup.enabled: false with an external PostgreSQL of a later version).")
 
 
 def dump(dsn_file: str, to: Path) -> dict:
