@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from earlier_chart import unpack
 from flink_pods import FlinkPods
-from test_cluster import CHART, install
+from test_cluster import install
 
 sys.path[:0] = [str(ROOT / folder) for folder in ("platform/local/src", "platform/backup/tests", "schema/src", "tests")]
 
