@@ -10,7 +10,7 @@ from oal_schema import item
 from oal_schema.codec import contract
 
 
-def _instants(platform, table: str, fleet) -> list[tuple[str, int, int, int, int]]:
+def instants(platform, table: str, fleet) -> list[tuple[str, int, int, int, int]]:
     """(ap_id, rows, distinct instants, first instant, last instant), µs."""
     names = ", ".join(f"'{a}'" for a in fleet.ap_ids)
     answer = platform.clickhouse.query(
@@ -26,13 +26,13 @@ def until_items_drained(platform, fleet) -> None:
     s = contract().settings
     slack_us = 4_000_000 + s["label_window_us"] + s["horizon_us"] + s["loss_wait_us"]
     until(
-        "items up to the end of the source", lambda: len(found := _instants(platform, "item", fleet)) == len(
+        "items up to the end of the source", lambda: len(found := instants(platform, "item", fleet)) == len(
             fleet.ap_ids) and all(last >= fleet.end_us(ap) - slack_us for ap, _, _, _, last in found))
 
 
 def _assert_once(platform, table: str, fleet, contiguous: bool) -> None:
     interval = contract().settings["decision_interval_us"]
-    found = _instants(platform, table, fleet)
+    found = instants(platform, table, fleet)
     assert [ap for ap, *_ in found] == sorted(fleet.ap_ids)
     for ap, rows, distinct, first, last in found:
         assert rows == distinct, f"{rows - distinct} {table} rows of {ap} are there twice"
@@ -52,5 +52,5 @@ def assert_instants_once(platform, fleet, contiguous: bool) -> None:
         found = item.parse(record.value())
         assert found.ap_id == record.key().decode()
         in_kafka[found.ap_id] += 1
-    for ap, rows, *_ in _instants(platform, "item", fleet):
+    for ap, rows, *_ in instants(platform, "item", fleet):
         assert in_kafka[ap] == rows, f"{item.topic()} holds {in_kafka[ap]} items of {ap}, ClickHouse {rows}"

@@ -12,7 +12,7 @@ def tables(platform) -> list[str]:
 
 def columns(platform, table: str) -> list[str]:
     return platform.clickhouse.query(f"SELECT name FROM system.columns WHERE database = 'oal' AND table = '{table}'"
-                                     " AND default_kind NOT IN ('ALIAS', 'EPHEMERAL') ORDER BY position").split()
+                                     " AND default_kind NOT IN ('ALIAS', 'EPHEMERAL', 'MATERIALIZED') ORDER BY position").split()
 
 
 def rows(platform, table: str, of: list[str]) -> list[str]:
