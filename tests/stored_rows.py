@@ -11,8 +11,9 @@ def tables(platform) -> list[str]:
 
 
 def columns(platform, table: str) -> list[str]:
+    kinds = "('ALIAS', 'EPHEMERAL', 'MATERIALIZED')"
     return platform.clickhouse.query(f"SELECT name FROM system.columns WHERE database = 'oal' AND table = '{table}'"
-                                     " AND default_kind NOT IN ('ALIAS', 'EPHEMERAL', 'MATERIALIZED') ORDER BY position").split()
+                                     f" AND default_kind NOT IN {kinds} ORDER BY position").split()
 
 
 def rows(platform, table: str, of: list[str]) -> list[str]:
