@@ -13,12 +13,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 #: Of the chart, the schema and the job as they were before upgrades were worked on.
 COMMIT = "8d745fc9b2b59ce24a874f7d8cffd67d122784d3"
+MISSING = f"this clone's history lacks {COMMIT[:8]}: git fetch --unshallow"
+
+
+def there() -> bool:
+    """Whether this clone has that commit; a shallow one has not."""
+    return subprocess.run(["git", "-C", ROOT, "cat-file", "-e", COMMIT], capture_output=True).returncode == 0
 
 
 def unpack(folder: Path, *paths: str) -> Path:
     """That commit's files (all, or those of `paths`) in `folder`."""
-    there = subprocess.run(["git", "-C", ROOT, "cat-file", "-e", COMMIT], capture_output=True)
-    assert there.returncode == 0, f"this clone's history lacks {COMMIT[:8]}: git fetch --unshallow"
+    assert there(), MISSING
     done = subprocess.run(["git", "-C", ROOT, "archive", COMMIT, *paths], check=True, stdout=subprocess.PIPE)
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
