@@ -99,7 +99,10 @@ final class ClickHouseClient {
         String table = target.database() + "." + insert.table();
         String structure = structure(table);
         // Parts are missing as a whole, so a row that is in the insert twice is in the table twice or not at all.
-        String hash = "sipHash128(tuple(*))";
+        // Without columns that have a default of their own: these came with a migration, and an insert that a
+        // checkpoint of before promised lacks them.
+        String compared = columns(table, "concat('`', name, '`')", " AND default_expression = ''");
+        String hash = "sipHash128(tuple(" + compared + "))";
         // The range is for the partitions and the index; the set keeps out the hashes of rows that merely lie between,
         // which may be millions when one access point's clock is days behind.
         String lacking = " FROM sent WHERE " + hash + " NOT IN (SELECT " + hash + " FROM " + table
@@ -173,10 +176,14 @@ final class ClickHouseClient {
 
     /** Column list as {@code name type, …}, without what ClickHouse computes itself. */
     private String structure(String table) throws IOException, InterruptedException {
-        String query = "SELECT arrayStringConcat(groupArray(concat('`', name, '` ', type)), ', ') FROM (SELECT name, "
-                + "type FROM system.columns"
-                + " WHERE concat(database, '.', table) = '" + table
-                        + "' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')"
+        return columns(table, "concat('`', name, '` ', type)", "");
+    }
+
+    /** Of the columns that an insert fills, in their order and with commas between, what {@code each} says. */
+    private String columns(String table, String each, String which) throws IOException, InterruptedException {
+        String query = "SELECT arrayStringConcat(groupArray(" + each + "), ', ') FROM (SELECT name, type FROM"
+                + " system.columns WHERE concat(database, '.', table) = '" + table
+                + "' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')" + which
                 + " ORDER BY position) FORMAT TSVRaw";
         HttpRequest.Builder request = request(Map.of("query", query, "wait_end_of_query", "1"))
                 .POST(BodyPublishers.noBody());

@@ -93,6 +93,21 @@ class ClickHouseClientTest {
                 server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM oal.raw WHERE ap_id = 'lost'"));
     }
 
+    /** An upgrade between an insert and its repetition: the rows are there, with the default of what they lacked. */
+    @Test
+    void rowsOfBeforeAColumnCameAreNotAddedAgain() throws Exception {
+        Insert insert = insert("column", "t-column", 60);
+        client.insert(insert);
+        server.sql("ALTER TABLE oal.raw ADD COLUMN policy LowCardinality(String) DEFAULT 'rwnd-fair'");
+        try {
+            client.insert(insert);
+            assertEquals(0, client.addMissing(insert));
+            assertRows("column", 60);
+        } finally {
+            server.sql("ALTER TABLE oal.raw DROP COLUMN policy");
+        }
+    }
+
     /** Also an insert that a checkpoint of an older job promised: its table is a view by now. */
     @Test
     void rowsOfRewriteAreStoredAsAction() throws Exception {
