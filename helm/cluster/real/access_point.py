@@ -43,7 +43,7 @@ class AccessPoint:
         self.oal, self.name, self.site = oal, name, site
         self.node = oal.cluster.nodes[0]
         self.folder = oal.folder / name
-        self.folder.mkdir()
+        self.folder.mkdir(exist_ok=True)
         (self.folder / "config").write_text(CONFIG.format(name=name, site=site, capture=capture, host=HOST))
         (oal.folder / "hosts").write_text(f"127.0.0.1 localhost\n{spaces.address(0)} {HOST}\n")
         self._own()
@@ -74,6 +74,9 @@ class AccessPoint:
     def start(self) -> None:
         self._container(self.name, ("-d", "--null-io"), "ap-exporter", "run", "-c", "/var/lib/oal/config")
 
+    def runs(self) -> bool:
+        return "RUNNING" in self._state()
+
     def status(self) -> dict:
         return json.loads(
             self.node.ctr("task", "exec", "--exec-id", uuid.uuid4().hex[:8], self.name, "ap-exporter", "status", "-c",
@@ -82,7 +85,7 @@ class AccessPoint:
     def stop(self) -> None:
         """In order: what is in its buffer goes out first."""
         self.node.ctr("task", "kill", "-s", "TERM", self.name, check=False)
-        self.oal.cluster.wait(f"{self.name} ends", lambda: "RUNNING" not in self._state(), 60)
+        self.oal.cluster.wait(f"{self.name} ends", lambda: not self.runs(), 60)
         self.node.ctr("task", "rm", "-f", self.name, check=False)
         self.node.ctr("container", "rm", self.name, check=False)
 

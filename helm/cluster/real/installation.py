@@ -32,6 +32,9 @@ class Installation:
 
     # Helm
 
+    def installed(self) -> bool:
+        return self.cluster.helm("status", "oal", "-n", self.namespace).returncode == 0
+
     def helm(self, command: str, *more: str, chart: Path = CHART, timeout: str = "15m") -> str:
         """Install or upgrade with the release's values and `more`; the output."""
         files = [part for file in self.values for part in ("-f", str(file))]

@@ -1,12 +1,15 @@
 """A Kubernetes whose pods run: the control plane of control_plane.py, nodes of node.py, CoreDNS, volumes, images.
 
-One at a time on a machine; what a killed run left is removed at the next start.
+One at a time on a machine; what a killed run left is removed at the next start. With OAL_CLUSTER_KEEP=1 it stays up at
+the end, and the next such run takes it as it stands, with what is installed: for work on single tests. `make
+-C helm real-cluster-stop` ends one that was kept.
 """
 import fcntl
 import hashlib
 import os
 import shutil
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -31,6 +34,9 @@ COREFILE = """.:53 {{
   errors
 }}
 """
+
+
+KEEP = os.environ.get("OAL_CLUSTER_KEEP") == "1"
 
 
 def cache() -> Path:
@@ -61,7 +67,14 @@ class RealCluster(ControlPlane):
     def outside(self) -> tuple[str, ...]:
         return spaces.inside(f"{self.prefix}-out")
 
+    @property
+    def kept(self) -> bool:
+        """Whether an earlier run left it up, and this one is to use it."""
+        return KEEP and self.kubeconfig.exists() and self.kubectl("get", "--raw", "/readyz", check=False) == "ok"
+
     def start(self) -> "RealCluster":
+        if self.kept:
+            return self
         begin = time.monotonic()
         images.build()
         self._took("images", begin)
@@ -122,6 +135,9 @@ class RealCluster(ControlPlane):
         return node.volume(number, [n.name for n in self.nodes])
 
     def stop(self) -> None:
+        if KEEP:
+            self.lock.close()
+            return
         for node in self.nodes:
             if node.socket.exists():
                 self._stop_pods(node)
@@ -181,3 +197,10 @@ class RealCluster(ControlPlane):
             if time.monotonic() > deadline:
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["stop"]:
+        sys.exit("usage: real_cluster.py stop")
+    KEEP = False
+    RealCluster(2).stop()
