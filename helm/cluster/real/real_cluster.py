@@ -25,7 +25,6 @@ STORAGE_CLASS = {
     "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"
 }
 COREFILE = """.:53 {{
-  bind {address}
   kubernetes cluster.local in-addr.arpa {{
     kubeconfig {kubeconfig} c
     pods insecure
@@ -70,7 +69,7 @@ class RealCluster(ControlPlane):
     @property
     def kept(self) -> bool:
         """Whether an earlier run left it up, and this one is to use it."""
-        return KEEP and self.kubeconfig.exists() and self.kubectl("get", "--raw", "/readyz", check=False) == "ok"
+        return KEEP and (self.folder / "up").exists() and self.kubectl("get", "--raw", "/readyz", check=False) == "ok"
 
     def start(self) -> "RealCluster":
         if self.kept:
@@ -96,7 +95,7 @@ class RealCluster(ControlPlane):
         for node in self.nodes:
             images.bring(node)
         self._took("images into the nodes", began)
-        (self.folder / "Corefile").write_text(COREFILE.format(address=self.address, kubeconfig=self.kubeconfig))
+        (self.folder / "Corefile").write_text(COREFILE.format(kubeconfig=self.kubeconfig))
         self._run("coredns", dns / "coredns", "-conf", self.folder / "Corefile")
         for node in self.nodes:
             self._run(f"kubelet-{node.number}", *node.kubelet(programs, self.kubeconfig), plain=True)
@@ -105,6 +104,7 @@ class RealCluster(ControlPlane):
                 "wait", "--for=condition=Ready", f"node/{n.name}", "--timeout=1s", check=False), 180)
             self._run(f"kube-proxy-{node.number}", *node.proxy(programs, self.kubeconfig), plain=True)
         self.apply(STORAGE_CLASS, *(self._volume(node, i) for node in self.nodes for i in range(node.volumes)))
+        (self.folder / "up").touch()
         self._took("cluster up", begin)
         return self
 
