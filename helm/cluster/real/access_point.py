@@ -57,7 +57,7 @@ class AccessPoint:
         image = f"docker.io/library/{images.tags()['OAL_EXPORTER_IMAGE']}"
         return self.node.ctr(
             "run", *options, "--with-ns", f"network:/run/netns/{cluster.prefix}-out", "--read-only", "--cgroup",
-            f"{cluster.cgroup}/{name}", "--mount", f"type=bind,src={self.folder},dst=/var/lib/oal,options=rbind:rw",
+            f"{cluster.outer}/{name}", "--mount", f"type=bind,src={self.folder},dst=/var/lib/oal,options=rbind:rw",
             "--mount", f"type=bind,src={oal.folder / 'hosts'},dst=/etc/hosts,options=rbind:ro", "--mount",
             "type=tmpfs,dst=/tmp,options=mode=1777", image, name, *command, timeout=timeout)
 

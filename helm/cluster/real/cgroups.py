@@ -31,6 +31,15 @@ def make(name: str) -> None:
                     (folder / file).write_text((folder.parent / file).read_text())
 
 
+def enter(name: str, pid: int) -> None:
+    """With all of its threads; what it starts from now on is in there too."""
+    for tree in _trees():
+        try:
+            (tree / name.strip("/") / "cgroup.procs").write_text(str(pid))
+        except ProcessLookupError:  # it has ended: whoever waits for it will say so
+            return
+
+
 def pids(name: str) -> set[int]:
     return {
         int(pid) for tree in _trees() for file in (tree / name.strip("/")).rglob("cgroup.procs")

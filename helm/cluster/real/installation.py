@@ -82,6 +82,13 @@ class Installation:
             if (n := sum(c["restartCount"] for c in p["status"].get("containerStatuses", [])))
         }
 
+    def waits_for(self, component: str) -> set[str]:
+        """Why containers of that part do not start."""
+        return {
+            c["state"]["waiting"]["reason"] for p in self.pods(component)
+            for c in p["status"].get("containerStatuses", []) if "waiting" in c["state"]
+        }
+
     def all_ready(self) -> bool:
         return all(map(ready, self.services()))
 
@@ -89,7 +96,7 @@ class Installation:
         data = json.loads(self.k("get", "secret", f"oal-{name}", "-o", "json"))["data"]
         return base64.b64decode(data[key])
 
-    def until(self, what: str, condition, seconds: float = 180):
+    def until(self, what: str, condition, seconds: float = 300):
         """The first true answer; an error of `condition` counts as none yet."""
         deadline, seen = time.monotonic() + seconds, None
         while True:

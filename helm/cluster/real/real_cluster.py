@@ -55,7 +55,9 @@ class RealCluster(ControlPlane):
         except BlockingIOError:
             raise RuntimeError(f"another test's cluster runs; its files are in {folder}") from None
         super().__init__(folder, spaces.address(0), spaces.inside(f"{self.prefix}-0"))
+        # One group for the scheduler of a busy machine: of Kubernetes' own programs, each node's pods, access points.
         self.cgroup = f"/{self.prefix}"
+        self.own, self.outer = f"{self.cgroup}/own", f"{self.cgroup}/outside"
         self.nodes = [
             Node(number, folder / f"n{number}", cache() / f"images-{number}", f"{self.prefix}-{number}",
                  f"{self.cgroup}/n{number}") for number in range(nodes)
@@ -83,6 +85,8 @@ class RealCluster(ControlPlane):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         spaces.make(self.prefix, len(self.nodes))
+        cgroups.make(self.own)
+        cgroups.make(self.outer)
         for node in self.nodes:
             cgroups.make(node.cgroup)
             node.folder.mkdir()
@@ -113,13 +117,14 @@ class RealCluster(ControlPlane):
 
     def _run(self, name: str, *command, plain: bool = False) -> None:
         """`plain`: the command says itself in which namespace it runs."""
-        if not plain:
-            return super()._run(name, *command)
-        saved, self.inside = self.inside, ()
+        saved = self.inside
+        if plain:
+            self.inside = ()
         try:
             super()._run(name, *command)
         finally:
             self.inside = saved
+        cgroups.enter(self.own, self.processes[-1][1].pid)
 
     def fresh_volumes(self) -> None:
         """Volumes whose claims are gone are made anew, empty, as a provisioner would."""
@@ -162,6 +167,7 @@ class RealCluster(ControlPlane):
             self._end(int(file.read_text()))
             file.unlink()
         self._end_pods()
+        cgroups.end(self.cgroup)
         for pid in self._ours(b"containerd-shim"):
             os.kill(pid, signal.SIGKILL)
         mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
@@ -171,8 +177,10 @@ class RealCluster(ControlPlane):
 
     def _end_pods(self) -> None:
         """Pods' processes and the network namespaces that CNI gave them."""
-        namespaces = {spaces.of(pid) for pid in cgroups.pids(self.cgroup)}
-        cgroups.end(self.cgroup)
+        groups = (*(node.cgroup for node in self.nodes), self.outer)
+        namespaces = {spaces.of(pid) for group in groups for pid in cgroups.pids(group)}
+        for group in groups:
+            cgroups.end(group)
         spaces.remove_cni(namespaces)
 
     def _ours(self, program: bytes) -> list[int]:
