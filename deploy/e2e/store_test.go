@@ -3,13 +3,38 @@ package e2e
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"oal/deploy/internal/config"
 	"oal/deploy/internal/store"
 	"oal/deploy/internal/store/storetest"
 )
+
+// A replica that is started before PostgreSQL waits for it: on a cluster everything begins at once.
+func TestAStartWaitsForThePostgreSQL(t *testing.T) {
+	t.Parallel()
+	dsn, far := database(t), filepath.Join(t.TempDir(), "far")
+	proxy, err := postgres.Behind(dsn, far)
+	must(t, err)
+	t.Cleanup(proxy.Close)
+	resume := proxy.Stall()
+	t.Cleanup(resume)
+	r, err := broker.NewReplica(t.TempDir(), keysFile, config.Store{PostgresDSNFile: far, Timeout: time.Second}, nil)
+	must(t, err)
+	ready := make(chan error, 1)
+	go func() { ready <- r.Start() }()
+	eventually(t, says("it says that it waits"), func() bool {
+		log, err := os.ReadFile(r.Log)
+		return err == nil && strings.Contains(string(log), "waiting for it")
+	})
+	resume()
+	must(t, <-ready)
+	r.Kill()
+}
 
 // PostgreSQL does what the embedded store does, and lets replicas share it.
 func TestPostgresIsAStore(t *testing.T) {

@@ -362,3 +362,22 @@ def test_start_script_of_postgresql_moves_a_whole_cluster_into_place(chart):
     begin, moved = text.index('initdb --pgdata="$PGDATA.new"'), text.index('mv "$PGDATA.new" "$PGDATA"')
     assert begin < moved < text.index("pg_ctl -w -t 300")
     assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
+
+
+def test_no_probe_kills_what_is_only_slow_or_waits_for_another_part(chart):
+    """An install on a busy node: everything begins at once, and what another part has to give comes minutes later."""
+    for values in ((), OIDC, ("clickhouse.shards=2", "clickhouse.replicas=2")):
+        for workload in workloads(chart.objects(*values)):
+            for one in pod(workload)["containers"]:
+                kill = [one[probe] for probe in ("startupProbe", "livenessProbe") if probe in one]
+                for probe in kill:
+                    if "tcpSocket" not in probe:  # what has to do something for its answer
+                        assert probe.get("timeoutSeconds", 1) >= 5, (one["name"], probe)
+                    assert probe["periodSeconds"] * probe["failureThreshold"] >= 120, (one["name"], probe)
+                if "startupProbe" in one:
+                    start = one["startupProbe"]
+                    assert start["periodSeconds"] * start["failureThreshold"] >= 300, (one["name"], start)
+    for part in ("mlflow", "registry", "trainer"):  # their health says no while Kafka or MLflow are away
+        [only] = pod(of(chart.objects())[part])["containers"]
+        assert "tcpSocket" in only["startupProbe"] and "tcpSocket" in only["livenessProbe"]
+        assert "httpGet" in only["readinessProbe"]

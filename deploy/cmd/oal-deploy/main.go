@@ -129,7 +129,7 @@ func serve(c *config.Config, debug bool) error {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	s, err := service.New(ctx, c, logger)
+	s, err := service.NewPatient(ctx, c, logger)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"oal/deploy/internal/fleet"
@@ -27,6 +30,12 @@ const (
 	visibleAfter   = 5 * time.Second        // the longest that a transaction takes to become visible
 	maxConns       = 16                     // of the pool: those that wait for the end of a broken one leave room
 )
+
+// startingUp is PostgreSQL's cannot_connect_now.
+const startingUp = "57P03"
+
+// ErrAway is an OpenPostgres that may succeed later.
+var ErrAway = errors.New("it does not answer")
 
 const tables = `
 CREATE TABLE IF NOT EXISTS oal_rollout (id text PRIMARY KEY, revision bigint NOT NULL, doc jsonb NOT NULL);
@@ -73,9 +82,25 @@ func OpenPostgres(ctx context.Context, dsnFile string, timeout time.Duration) (*
 	})
 	if err != nil {
 		pool.Close()
+		if away(err) {
+			err = errors.Join(ErrAway, err)
+		}
 		return nil, fmt.Errorf("store: PostgreSQL: %w", err)
 	}
 	return p, nil
+}
+
+// away says whether nobody answered, or a server that is starting: the same question may get an answer later. One that
+// refuses a password or a certificate has answered.
+func away(err error) bool {
+	var said *pgconn.PgError
+	if errors.As(err, &said) {
+		return said.Code == startingUp
+	}
+	var operation *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &operation) || errors.As(err, &name) || pgconn.Timeout(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // connect makes the pool; it connects when something is asked.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // quickly is a timeout for tests; soon is what no call may take, on a machine however busy.
@@ -94,11 +97,28 @@ func TestASilentServerEndsTheStart(t *testing.T) {
 		}()
 		select {
 		case err := <-ended:
-			if err == nil {
-				t.Errorf("%s: it was opened", name)
+			if !errors.Is(err, ErrAway) {
+				t.Errorf("%s: %v", name, err)
 			}
 		case <-time.After(soon):
 			t.Fatalf("%s: the start hangs", name)
+		}
+	}
+}
+
+// What nobody listens for is away; what a server said is an answer, unless that it is starting.
+func TestWhoIsAway(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	if _, err := OpenPostgres(t.Context(), dsnFile(t, listener.Addr().String()), quickly); !errors.Is(err, ErrAway) {
+		t.Errorf("a closed port: %v", err)
+	}
+	for code, is := range map[string]bool{"57P03": true, "28P01": false, "3D000": false} {
+		if err := fmt.Errorf("connect: %w", &pgconn.PgError{Code: code}); away(err) != is {
+			t.Errorf("%s: %t", code, away(err))
 		}
 	}
 }

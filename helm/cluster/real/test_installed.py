@@ -15,7 +15,7 @@ from installation import CHART, ROOT
 AGAIN_S = 400
 #: Pods of a release with examples/small.yaml, by component: each is killed once.
 COMPONENTS = ("kafka", "clickhouse", "flink-jobmanager", "flink-taskmanager", "postgres", "mlflow", "registry",
-              "trainer", "push", "telegraf")
+              "trainer", "push", "telegraf", "transactions")
 
 def test_every_pod_runs_restricted_and_none_was_restarted(oal):
     assert oal.all_ready() and oal.pods()

@@ -11,8 +11,11 @@ from access_point import AccessPoint
 from figures import measured
 from installation import SMALL, Installation, ready, write_values
 
+# All pods fit on one node of two cores: what a drain moves finds room.
 SEVERAL = {
-    "kafka": {"replicas": 3, "access": {"hosts": ["oal.example.org"] * 3}},
+    "kafka": {"replicas": 3, "access": {"hosts": ["oal.example.org"] * 3},
+              "resources": {"requests": {"cpu": "100m", "memory": "768Mi"}, "limits": {"memory": "1536Mi"}}},
+    "flink": {"taskManager": {"cpu": "200m"}},
     "clickhouse": {"shards": 2, "backup": {"enabled": True, "size": "5Gi"},
                    "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "3Gi"}}},
     "push": {"replicas": 2}, "backup": {"enabled": True, "keep": 2}
