@@ -370,9 +370,10 @@ def test_no_probe_kills_what_is_only_slow_or_waits_for_another_part(chart):
         for workload in workloads(chart.objects(*values)):
             for one in pod(workload)["containers"]:
                 kill = [one[probe] for probe in ("startupProbe", "livenessProbe") if probe in one]
-                for probe in kill:
+                for probe in (*kill, *([one["readinessProbe"]] if "readinessProbe" in one else ())):
                     if "tcpSocket" not in probe:  # what has to do something for its answer
                         assert probe.get("timeoutSeconds", 1) >= 5, (one["name"], probe)
+                for probe in kill:
                     assert probe["periodSeconds"] * probe["failureThreshold"] >= 120, (one["name"], probe)
                 if "startupProbe" in one:
                     start = one["startupProbe"]
