@@ -174,7 +174,7 @@ class Installation:
         job = self.job()
         return job if job["state"] == "RUNNING" and job["tasks"]["running"] == job["tasks"]["total"] > 0 else None
 
-    def fresh(self, access_points: int = 1, seconds: float = 10) -> bool:
+    def fresh(self, access_points: int = 1, seconds: float = 30) -> bool:
         """Whether so many access points have rows of the last seconds."""
         return self.number("SELECT uniqExact(ap_id) FROM oal.batch WHERE ts > now64(3) -"
                            f" {seconds}") >= access_points

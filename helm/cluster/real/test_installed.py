@@ -31,7 +31,7 @@ def test_ready_is_every_task_running(oal):
     assert job["state"] == "RUNNING" and job["tasks"]["running"] == job["tasks"]["total"] > 0, job
 
 def test_an_access_point_outside_streams(oal, access_points):
-    oal.until("rows of the last seconds, of both", lambda: oal.fresh(2, seconds=10))
+    oal.until("rows of the last seconds, of both", lambda: oal.fresh(2))
     settled(oal)
 
 def test_the_query_of_the_notes_answers(oal, access_points):
