@@ -12,7 +12,7 @@ from figures import measured
 from installation import CHART, ROOT
 
 #: After a forced kill rows of after it are to be readable within this; a wait's end, not a figure to reach.
-AGAIN_S = 400
+AGAIN_S = 900
 #: Pods of a release with examples/small.yaml, by component: each is killed once.
 COMPONENTS = ("kafka", "clickhouse", "flink-jobmanager", "flink-taskmanager", "postgres", "mlflow", "registry",
               "trainer", "push", "telegraf", "transactions")
