@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import threading
@@ -221,7 +222,9 @@ def test_flinks_plan_is_forgotten_with_the_rights_of_its_account_or_nothing_star
     assert rendered.returncode == 0, rendered.stderr
     objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
     cluster.apply(*(o for o in objects if o["kind"] in ("ServiceAccount", "Role", "RoleBinding")))
-    (tmp_path / "plan.sh").write_text(next(o for o in objects if o["kind"] == "ConfigMap")["data"]["plan.sh"])
+    volume = tmp_path / "volume"
+    plan = next(o for o in objects if o["kind"] == "ConfigMap")["data"]["plan.sh"]
+    (tmp_path / "plan.sh").write_text(plan.replace("/var/lib/oal/flink", str(volume)))
     (tmp_path / "token").write_text(cluster.kubectl("-n", namespace, "create", "token", "oal-flink"))
     (tmp_path / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
     job = hashlib.md5(b"oal.stream.Main").hexdigest()
@@ -247,13 +250,22 @@ def test_flinks_plan_is_forgotten_with_the_rights_of_its_account_or_nothing_star
 
     cluster.apply(config_map(f"oal-flink-{job}-config-map", {"counter": "1"}))  # before the first checkpoint
     assert run().returncode == 0
-    # A checkpoint that is spoken of and not there: the volume is another one.
-    spoken = b"\xac\xed\0\5t\0.file:/var/lib/oal/flink/ha/completedCheckpoint0123456789ab"
+    # A checkpoint that is spoken of and not there: the volume is another one. The end of a handle as Flink 2.3 wrote it
+    # on a real node: a string with its length, and the end of its block.
+    file = volume / "ha" / "default" / "completedCheckpoint73fd44cf24e0"
+    path = f"file:{file}".encode()
+    spoken = b"java.net.URI\xac\x01x.C\x9eI\xab\x03\0\x01L\0\x06stringt\0\x12Ljava/lang/String;xpt" + struct.pack(
+        ">H", len(path)) + path + b"x"
     cluster.apply(config_map(f"oal-flink-{job}-config-map",
                              {"checkpointID-0000000000000000007": base64.b64encode(spoken).decode()}))
+    file.parent.mkdir(parents=True)
+    file.touch()
+    done = run()
+    assert done.returncode == 0, done.stderr
+    file.unlink()
     done = run()
     assert done.returncode != 0 and (
-        f"kubectl -n {namespace} delete configmap -l app=oal-flink,configmap-type=high-availability" in done.stderr)
+        f"kubectl -n {namespace} delete configmap -l app=oal-flink,type=flink-native-kubernetes" in done.stderr)
     assert run(port=1).returncode != 0  # no API server: closed
     cluster.kubectl("-n", namespace, "delete", "rolebinding", "oal-flink")
     done = run()

@@ -63,9 +63,10 @@ plan.sh: |
     files=$({ grep -oE '"checkpointID-[0-9]+": *"[A-Za-z0-9+/=]+"' "$answer" || true; } | sed 's/.*"\([^"]*\)"$/\1/' \
       | while read -r handle; do base64 -d <<<"$handle" | grep -aoE '{{ include "oal.flink.folder" . }}/[A-Za-z0-9/_.-]+' || true; done)
     present=
-    for file in $files; do [ ! -e "$file" ] || present=1; done
+    # The handle is serialised Java, which ends what it says of the path with an x.
+    for file in $files; do if [ -e "$file" ] || [ -e "${file%x}" ]; then present=1; fi; done
     [ -z "$files" ] || [ "$present" ] || stop "ConfigMaps of an earlier installation speak of checkpoints that this volume does not have." \
-      "To begin without its state: kubectl -n {{ .Release.Namespace }} delete configmap -l app={{ $name }},configmap-type=high-availability"
+      "To begin without its state: kubectl -n {{ .Release.Namespace }} delete configmap -l app={{ $name }},type=flink-native-kubernetes"
   fi
   {{- end }}
 job.properties: |
