@@ -41,10 +41,14 @@ def enter(name: str, pid: int) -> None:
 
 
 def pids(name: str) -> set[int]:
-    return {
-        int(pid) for tree in _trees() for file in (tree / name.strip("/")).rglob("cgroup.procs")
-        for pid in file.read_text().split()
-    }
+    found = set()
+    for tree in _trees():
+        for folder, _, files in os.walk(tree / name.strip("/")):
+            try:
+                found.update(map(int, (Path(folder) / "cgroup.procs").read_text().split()))
+            except OSError:  # removed meanwhile, by a container's end
+                continue
+    return found
 
 
 def end(name: str, seconds: float = 20) -> None:
@@ -61,11 +65,13 @@ def end(name: str, seconds: float = 20) -> None:
         time.sleep(0.1)
     for tree in _trees():
         folder = tree / name.strip("/")
-        deep = sorted((f for f in folder.rglob("*") if f.is_dir()), key=lambda f: -len(f.parts))
-        for one in (*deep, *([folder] if folder.is_dir() else [])):
+        deep = sorted((Path(f) for f, _, _ in os.walk(folder)), key=lambda f: -len(f.parts))
+        for one in deep:
             while True:
                 try:
                     one.rmdir()
+                    break
+                except FileNotFoundError:
                     break
                 except OSError:  # busy for a moment more after its last process
                     if time.monotonic() > deadline:

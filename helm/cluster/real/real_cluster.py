@@ -152,10 +152,8 @@ class RealCluster(ControlPlane):
 
     def _stop_pods(self, node: Node) -> None:
         """Kubelet first: it would start them again."""
-        for name, process in self.processes:
-            if name == f"kubelet-{node.number}" and process.poll() is None:
-                process.terminate()
-                process.wait(30)
+        if (file := self.folder / f"kubelet-{node.number}.pid").exists():
+            self._end(int(file.read_text()))
         self._end_pods()
         for kind in ("tasks", "containers"):
             for one in node.ctr(kind, "ls", "-q", check=False).split():
