@@ -43,7 +43,7 @@ def enter(name: str, pid: int) -> None:
 def pids(name: str) -> set[int]:
     found = set()
     for tree in _trees():
-        for folder, _, files in os.walk(tree / name.strip("/")):
+        for folder, _, _ in os.walk(tree / name.strip("/")):
             try:
                 found.update(map(int, (Path(folder) / "cgroup.procs").read_text().split()))
             except OSError:  # removed meanwhile, by a container's end
