@@ -114,8 +114,8 @@ class RefusalsTest {
         server.asked.clear();
         server.copied = false;
         send();
-        assertEquals(List.of(Statement.INSERT, Statement.ENGINE, Statement.COLUMNS, Statement.COUNT, Statement.REPAIR),
-                server.statements(), "a single server's rows are compared");
+        assertEquals(List.of(Statement.INSERT, Statement.ENGINE, Statement.COLUMNS, Statement.COLUMNS, Statement.COUNT,
+                Statement.REPAIR), server.statements(), "a single server's rows are compared, but for defaults");
     }
 
     /** HTTP 200 and then an exception in the body: the server had begun to answer. */
