@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (records++ > MOST_RECORDS)
 			abort();
 		take(&k, r);
-		kmod_ring_taken(&ring, r);
+		kmod_ring_release(&ring, r);
 	}
 	free(memory);
 	return 0;

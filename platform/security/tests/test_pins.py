@@ -54,4 +54,5 @@ def test_every_npm_dependency_is_pinned_exactly():
                 k: v for part in ("dependencies", "devDependencies")
                 for k, v in json.loads(package.read_text()).get(part, {}).items()
         }.items():
-            assert re.fullmatch(r"\d+\.\d+\.\d+[\w.-]*", version), f"{package}: {name} {version}"
+            # under a name of its own: npm:PACKAGE@VERSION
+            assert re.fullmatch(r"(npm:@?[\w./-]+@)?\d+\.\d+\.\d+[\w.-]*", version), f"{package}: {name} {version}"
