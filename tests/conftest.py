@@ -15,7 +15,14 @@ sys.path[:0] = [str(ROOT / "schema/src"), str(ROOT / "platform/local/src"), str(
 
 
 @pytest.fixture(scope="session")
-def platform():
+def servers():
+    """Refuses a test that starts a platform under `make check`, which is quick because nothing does."""
+    if os.environ.get("OAL_NO_SERVER"):
+        pytest.fail("this test starts servers: name its file in DATA, LOOP or another list of tests/Makefile")
+
+
+@pytest.fixture(scope="session")
+def platform(servers):
     from oal_local.platform import Platform
 
     kept = os.environ.get("OAL_TEST_STATE")  # set it to look at the logs afterwards
@@ -25,7 +32,7 @@ def platform():
 
 
 @pytest.fixture(scope="session")
-def looped(tmp_path_factory):
+def looped(servers, tmp_path_factory):
     """The whole learning loop on a platform of its own, one for the session: three replayed APs that predict, with a
     folder of in-force files of their own, `policies`, that tests may change. Its first test finds it just started.
     """
