@@ -25,7 +25,7 @@ SOURCES = ("nl80211", "auto")
 #: Added by hand, so that there are 512; and those that all have traffic while system calls are counted.
 ADDED, BUSY = 510, 8
 TRACED_S = 3
-QUIET_S = 1.2  # longer than a station counts as active
+QUIET_S = 2.5  # longer than a station counts as active, by what a busy machine delays the last of it
 
 
 class Exporter:
