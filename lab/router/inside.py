@@ -25,6 +25,8 @@ OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 AP, FOLDER, KILL = "router", "/run/lab/ap", "/run/lab/kill"
 #: A span in which windows are judged; flows last longer than the steps that they are in.
 SPAN_S, FLOW_S = 1.0, 60
+#: The exporter's tick thread may rest so long: what status says of ticks is as old.
+REST_S = .1
 
 
 def ready(words: list[str], log: str, ns: str | None) -> subprocess.Popen:
@@ -219,7 +221,7 @@ def slow_driver(it: Play) -> None:
 
     wait(lambda: (s := status()) and all(one["skipped"] > 100 for one in s["samplers"]), "samplers that wait")
     before = status()
-    time.sleep(5 * SPAN_S)
+    time.sleep(5 * SPAN_S + REST_S)
     it.facts["slow driver"] = (before, status())
     run(f"pkill -TERM -P {slow.pid}")
     slow.wait(timeout=60)
