@@ -5,10 +5,9 @@ import json
 import subprocess
 import sys
 
-import earlier
 import pytest
 from conftest import ROOT
-from earlier_chart import unpack
+from earlier_chart import earlier, unpack
 from flink_pods import FlinkPods
 from test_cluster import install
 
