@@ -210,6 +210,14 @@ def test_flink_reaches_s3_by_the_role_of_its_account_without_keys(chart):
     assert not [k for w in workloads(objects) for k in mounted_secrets(w).values() if "access-key" in k]
 
 
+def test_flink_keeps_s3_markers_above_its_files(chart):
+    """A store that keeps files in folders (versitygw) refuses to delete them, and a job never started there."""
+    line = "fs.s3a.directory.marker.retention: \"keep\""
+    for storage, there in (("s3", True), ("pvc", False)):
+        objects = chart.objects(f"flink.checkpoints.storage={storage}", "flink.checkpoints.s3.bucket=b")
+        assert (line in find(objects, "ConfigMap", "oal-flink")["data"]["config.yaml"]) == there
+
+
 def test_our_images_can_be_named_by_digest(chart):
     digest = "sha256:" + "ab" * 32
     own = {c["image"] for w in workloads(chart.objects("images.prefix=r.example/", f"images.digests.oal-push={digest}"))

@@ -149,6 +149,8 @@ config.yaml: |
     "restart-strategy.fixed-delay.delay" "1s"
   -}}
   {{- if .Values.telegraf.enabled }}{{ $_ := set $own "metrics.reporters" "jmx" }}{{ $_ := set $own "metrics.reporter.jmx.factory.class" "org.apache.flink.metrics.jmx.JMXReporterFactory" }}{{ $_ := set $own "metrics.reporter.jmx.filter.includes" "jobmanager:*;jobmanager.job:*;taskmanager.job.task:*;taskmanager.job.task.operator:*;taskmanager.job.task.operator.KafkaSourceReader:*" }}{{ end }}
+  {{- /* As Hadoop does from 3.4 on: deleting the markers above each file costs a request a file, and a store that keeps files in folders refuses it, again and again. */}}
+  {{- if eq $f.checkpoints.storage "s3" }}{{ $_ := set $own "fs.s3a.directory.marker.retention" "keep" }}{{ end }}
   {{- with $f.checkpoints.s3.endpoint }}{{ if eq $f.checkpoints.storage "s3" }}{{ $_ := set $own "s3.endpoint" . }}{{ $_ := set $own "s3.path.style.access" $f.checkpoints.s3.pathStyle }}{{ end }}{{ end }}
   {{- range $key, $value := merge (deepCopy $f.config) $own }}
   {{ $key }}: {{ if kindIs "string" $value }}{{ $value | quote }}{{ else if kindIs "float64" $value }}{{ if eq (float64 (int64 $value)) $value }}{{ int64 $value }}{{ else }}{{ $value }}{{ end }}{{ else }}{{ $value }}{{ end }}
