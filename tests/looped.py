@@ -135,7 +135,5 @@ def nothing_rejected_or_lost(looped) -> None:
     doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
     assert doubled == 0, f"{doubled} predictions stand twice"
     # A release is in Kafka before its bundle leaves, but tables are inserts of their own: its row may come just after.
-    until(
-        "a release recorded for every bundle that an AP has", lambda: looped.count(
-            "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)") == 0,
-        60)
+    unreleased = "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)"
+    until("a release recorded for every bundle that an AP has", lambda: looped.count(unreleased) == 0, 60)
