@@ -45,7 +45,7 @@ def groups() -> str:
         cgroups.make(f"/{name}")
         cgroups.end(f"/{name}")
     except OSError as error:
-        return f"no cgroup can be made: {error}"
+        return f"no cgroup can be made under {cgroups.ROOT}: {error}"
     return ""
 
 
