@@ -372,6 +372,15 @@ def test_start_script_of_postgresql_moves_a_whole_cluster_into_place(chart):
     assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
 
 
+def test_readiness_is_asked_often_enough_for_whoever_waits(chart):
+    """`helm --wait` and a drain wait for the next answer of the slowest, as do all parts that are ready by then."""
+    for values in ((), OIDC, ("clickhouse.shards=2", "clickhouse.backup.enabled=true", "backup.enabled=true")):
+        periods = {one["name"]: one["readinessProbe"].get("periodSeconds", 10) for workload in
+                   workloads(chart.objects(*values)) for one in pod(workload)["containers"] if "readinessProbe" in one}
+        assert max(periods.values()) <= 10, periods
+        assert ("sweep" in periods) == ("backup.enabled=true" in values), periods
+
+
 def test_no_probe_kills_what_is_only_slow_or_waits_for_another_part(chart):
     """An install on a busy node: everything begins at once, and what another part has to give comes minutes later."""
     for values in ((), OIDC, ("clickhouse.shards=2", "clickhouse.replicas=2")):

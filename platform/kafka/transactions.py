@@ -14,10 +14,13 @@ usage: transactions.py BOOTSTRAP PKI_FOLDER [--once] [--every SECONDS] [--older 
 """
 import argparse
 import json
+import os
+import signal
 import ssl
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +37,8 @@ COORDINATORS = "__transaction_state"
 TABLE = "settled_transaction"
 TIMEOUT_S = 30
 EVERY_S = 30
+#: How long a round may still take after SIGTERM.
+LAST_ROUND_S = 5
 #: A transaction is open for a checkpoint's time; only older ones are asked about.
 OLDER_S = 60
 #: How long a transaction that its coordinator does not have under way is left alone while its outcome is unknown.
@@ -159,8 +164,10 @@ def main(arguments=None) -> None:
     pki = options.pki
     client = {"bootstrap.servers": options.bootstrap, "security.protocol": "ssl", "ssl.ca.location": f"{pki}/ca.crt",
               "ssl.certificate.location": f"{pki}/{NAME}.crt", "ssl.key.location": f"{pki}/{NAME}.key"}
+    stop = None if options.once else told_to_end()
     admin, producer = AdminClient(client), Producer(client)
-    while True:
+
+    def one_round() -> bool:
         try:
             context = ssl.create_default_context(cafile=f"{pki}/ca.crt")  # anew: certificates are renewed
             context.load_cert_chain(f"{pki}/{NAME}.crt", f"{pki}/{NAME}.key")
@@ -171,11 +178,46 @@ def main(arguments=None) -> None:
         except (OSError, KafkaException, RequestError) as error:
             # A broker that is away: what it coordinates is unknown, so nothing is decided.
             print(f"transactions: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            if options.once:
-                raise SystemExit(1) from None
-        if options.once:
-            return
-        time.sleep(options.every)
+            return False
+        return True
+
+    if stop:
+        serve(one_round, options.every, stop)
+    elif not one_round():
+        raise SystemExit(1)
+
+
+def told_to_end() -> threading.Event:
+    """Set by SIGTERM, which does nothing to process 1 of a container that does not ask for it."""
+    told = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: told.set())
+    return told
+
+
+def serve(one_round: Callable[[], bool], every_s: float, stop: threading.Event) -> None:
+    """Rounds until `stop`. A round that is under way then may end, unless it waits for a broker that is away."""
+    failed = []
+
+    def rounds() -> None:
+        try:
+            while not stop.is_set():
+                one_round()
+                stop.wait(every_s)
+        except BaseException as error:
+            failed.append(error)
+            raise
+        finally:
+            stop.set()
+
+    thread = threading.Thread(target=rounds, daemon=True)
+    thread.start()
+    stop.wait()
+    thread.join(LAST_ROUND_S)
+    if failed:
+        raise SystemExit(1)
+    if thread.is_alive():  # within librdkafka: the interpreter's end would wait for it, or break it
+        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path("/sys/fs/cgroup")
 
 
-def _trees() -> list[Path]:
+def trees() -> list[Path]:
     """One of version 2; of version 1 one a controller."""
     if (ROOT / "cgroup.controllers").exists():
         return [ROOT]
@@ -19,7 +19,7 @@ def _trees() -> list[Path]:
 
 def make(name: str) -> None:
     """`name` as /A/B in each tree."""
-    for tree in _trees():
+    for tree in trees():
         folder = tree
         for part in name.strip("/").split("/"):
             if (enable := folder / "cgroup.subtree_control").exists() and tree == ROOT:
@@ -33,7 +33,7 @@ def make(name: str) -> None:
 
 def enter(name: str, pid: int) -> None:
     """With all of its threads; what it starts from now on is in there too."""
-    for tree in _trees():
+    for tree in trees():
         try:
             (tree / name.strip("/") / "cgroup.procs").write_text(str(pid))
         except ProcessLookupError:  # it has ended: whoever waits for it will say so
@@ -42,7 +42,7 @@ def enter(name: str, pid: int) -> None:
 
 def pids(name: str) -> set[int]:
     found = set()
-    for tree in _trees():
+    for tree in trees():
         for folder, _, _ in os.walk(tree / name.strip("/")):
             try:
                 found.update(map(int, (Path(folder) / "cgroup.procs").read_text().split()))
@@ -63,7 +63,7 @@ def end(name: str, seconds: float = 20) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"processes of {name} do not end: {sorted(left)}")
         time.sleep(0.1)
-    for tree in _trees():
+    for tree in trees():
         folder = tree / name.strip("/")
         deep = sorted((Path(f) for f, _, _ in os.walk(folder)), key=lambda f: -len(f.parts))
         for one in deep:

@@ -1,3 +1,4 @@
+import os
 import sys
 import time
 from pathlib import Path
@@ -12,9 +13,11 @@ import images  # noqa: E402
 from access_point import AccessPoint  # noqa: E402
 from figures import measured  # noqa: E402
 from installation import SMALL, Installation, write_values  # noqa: E402
-from real_cluster import RealCluster  # noqa: E402
+from real_cluster import KEEP, RealCluster  # noqa: E402
 
-STARTED = time.monotonic()
+#: When make began, so that what it installed and built counts.
+BEGAN = float(os.environ.get("OAL_BEGAN") or time.time())
+STARTED = time.time()
 
 
 @pytest.fixture(scope="session")
@@ -70,10 +73,17 @@ def access_points(oal):
     return made
 
 
-def pytest_terminal_summary(terminalreporter, config):
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """Figures are written of a whole run that passed, and of no other."""
+    part = terminalreporter.stats.get("deselected") or any("::" in argument for argument in config.args)
+    whole = exitstatus == 0 and not part and not KEEP
+    if whole:
+        measured("set-up by make", STARTED - BEGAN)
+        measured("all of it, from make's start", time.time() - BEGAN)
+        measured("runnable processes at the end, mean of 15 minutes", os.getloadavg()[2], "")
     for name, (value, unit) in figures.MEASURED.items():
         terminalreporter.write_line(f"  {name}: {value} {unit}")
-    terminalreporter.write_line(f"on the real cluster: {time.monotonic() - STARTED:.0f} s in all")
-    if figures.MEASURED:
+    terminalreporter.write_line(f"on the real cluster: {time.time() - BEGAN:.0f} s in all")
+    if whole:
         drills = any("drills" in argument for argument in config.args)
         figures.write("make -C helm real-cluster-drills" if drills else "make test-cluster REAL=1")

@@ -12,9 +12,9 @@ def measured(name: str, value: float, unit: str = "s") -> None:
 
 
 def write(command: str) -> None:
-    """Beside the figures of other commands; in place of those of the same name."""
+    """Beside the figures of other commands; in place of all that this one wrote before."""
     FILE.parent.mkdir(parents=True, exist_ok=True)
-    others = [f for f in (json.loads(FILE.read_text()) if FILE.exists() else []) if f["name"] not in MEASURED]
+    others = [f for f in (json.loads(FILE.read_text()) if FILE.exists() else []) if f["command"] != command]
     FILE.write_text(
         json.dumps(others + [{
             "name": name, "value": value, "unit": unit, "command": command,

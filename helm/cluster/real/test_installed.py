@@ -149,7 +149,7 @@ def test_a_rollback_from_an_image_that_does_not_exist(oal, access_points):
     revision = json.loads(oal.cluster.helm("history", "oal", "-n", oal.namespace, "-o", "json").stdout)[-1]["revision"]
     files = [part for file in oal.values for part in ("-f", str(file))]
     done = oal.cluster.helm("upgrade", "oal", str(CHART), "-n", oal.namespace, *files, "--set", none, "--wait",
-                            "--timeout", "90s")
+                            "--timeout", "60s")
     assert done.returncode != 0
     for part in parts:
         oal.until(f"{part} has no image", lambda part=part: oal.waits_for(part) & {"ErrImagePull", "ImagePullBackOff"})

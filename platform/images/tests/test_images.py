@@ -49,6 +49,15 @@ def test_every_command_of_an_image_answers(engine, image, name, arguments, word)
     assert word in engine.docker("run", *SAFE, image[name], *arguments)
 
 
+def test_every_kind_of_model_loads_where_it_is_fitted(engine, image):
+    """Wheels leave some libraries to the system."""
+    said = engine.docker(
+        "run", *SAFE, "-e", "PYTHONPATH=/opt/oal/training/src:/opt/oal/schema/src", image["learning"],
+        "/opt/oal/venv/bin/python", "-c", "import xgboost; from oal_training.batch.models import FACTORIES;"
+        " print({name: str(make({}, 0)) for name, (make, *_) in FACTORIES.items()})", timeout=300)
+    assert "LGBMClassifier" in said, said
+
+
 @pytest.mark.parametrize("name", OWN)
 def test_says_what_it_is_and_how_it_is(engine, image, name):
     made = engine.inspect(image[name])

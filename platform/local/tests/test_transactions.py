@@ -1,5 +1,7 @@
 """Transactions that hang are found, ended as their coordinator decided, and told of; others are left alone."""
 import json
+import socket
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -18,8 +20,8 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
-from oal_local import kafka
-from oal_local.paths import KAFKA
+from oal_local import kafka, pki
+from oal_local.paths import KAFKA, State
 from waiting import until
 
 sys.path.insert(0, str(KAFKA))
@@ -184,3 +186,21 @@ def test_a_coordinator_that_is_away_ends_the_round():
     admin = SimpleNamespace(list_topics=lambda timeout: metadata(set(), [-1]))
     with pytest.raises(RequestError, match="coordinators are away"):
         list(transactions.settle(admin, None, 0))
+
+
+def test_the_watcher_ends_when_it_is_told_to_though_no_broker_answers(tmp_path):
+    """As process 1 of a container it would otherwise be killed, after half a minute of every update."""
+    pki.init(State(tmp_path))
+    with socket.socket() as taken:  # bound, and nobody listens
+        taken.bind(("127.0.0.1", 0))
+        process = subprocess.Popen(
+            [sys.executable, KAFKA / "transactions.py", f"127.0.0.1:{taken.getsockname()[1]}", tmp_path / "pki",
+             "--every", "600"], stderr=subprocess.PIPE, text=True)
+        try:
+            assert process.stderr.readline()  # of librdkafka or a round: its handlers stand by now
+            process.terminate()
+            process.stderr.read()
+            assert process.wait() == 0
+        finally:
+            process.kill()
+            process.wait()
