@@ -8,7 +8,7 @@ from pathlib import Path
 from result import write
 
 BUDGET = 150 * 1024
-HOW = "big-endian MIPS32r2, MIPS16 code, -Os, --gc-sections, stripped, dynamic against libc"
+HOW = "big-endian MIPS32r2, MIPS16 code, -Os, -flto, --gc-sections, stripped, dynamic against libc"
 
 mini, full = (Path(p).stat().st_size for p in sys.argv[1:3])
 write(

@@ -199,12 +199,15 @@ static bool next_due(struct sampler *s, u32 *i, u8 *mac)
 	return found;
 }
 
+/* It goes before everything else that runs, and a kernel may not take the processor from it. So a round is followed by
+ * a rest as long: else many stations leave a small processor no time for their reader, whose ring then overruns. */
 void counters_work(struct work_struct *work)
 {
 	struct sampler *s = container_of(work, struct sampler, work);
 	struct net_device *dev = dev_get_by_index(s->net, s->want.ifindex);
+	const u64 round = ktime_get_ns();
 	u8 mac[ETH_ALEN] __aligned(2);
-	u64 longest = 0;
+	u64 longest = 0, now;
 	u32 i;
 
 	for (i = 0; dev && next_due(s, &i, mac); i++) {
@@ -220,7 +223,13 @@ void counters_work(struct work_struct *work)
 		spin_unlock_bh(&s->lock);
 		if (!ret)
 			cfg80211_sinfo_release_content(s->info);
+		cond_resched();
 	}
 	dev_put(dev);
+	spin_lock_bh(&s->lock);
+	now = ktime_get_ns();
+	s->rest_until = now + (now - round);
+	s->reading = false;
+	spin_unlock_bh(&s->lock);
 	WRITE_ONCE(s->header->longest_us, (u32)div_u64(longest, NSEC_PER_USEC));
 }

@@ -5,8 +5,8 @@
 
 #include "sampler.h"
 
-/* Bytes of the ring that may be written. A tail that cannot be leaves none. */
-static u32 room(const struct sampler *s)
+/* A tail that cannot be leaves none. */
+u32 ring_room(const struct sampler *s)
 {
 	const u32 used = s->head - smp_load_acquire(&s->reader->tail);
 
@@ -27,7 +27,7 @@ void ring_put(struct sampler *s, struct oal_sampler_record *r, enum oal_sampler_
 	r->kind = kind;
 	r->bytes = bytes;
 	r->tick = s->tick;
-	if (room(s) < skipped + bytes) {
+	if (ring_room(s) < skipped + bytes) {
 		s->lost++;
 		return;
 	}

@@ -45,6 +45,9 @@ struct sampler {
 	u32 tick, missed, state;
 	u32 active_at, idle_at; /* ticks at which counters are due */
 	u32 active_interval, idle_interval; /* ticks, as the reader wants them, within bounds */
+	bool reading; /* the worker has what is due */
+	u64 rest_until; /* ns: before, nothing is due: the worker may take half of a processor's time */
+	u32 kept_up; /* the last tick at which half of the ring was free */
 	u32 wanted; /* of the reader's, as far as looked at */
 	u32 used, seen, refused;
 	u64 tick_ns, counters_ns; /* time taken */
@@ -55,6 +58,8 @@ struct sampler {
 };
 
 /* --- ring.c; under the lock */
+/* Bytes of the ring that may be written. */
+u32 ring_room(const struct sampler *s);
 void ring_put(struct sampler *s, struct oal_sampler_record *r, enum oal_sampler_kind kind, size_t bytes);
 /* Writes counts, state and tick where the reader sees them. */
 void ring_publish(struct sampler *s);

@@ -7,11 +7,13 @@
 
 #include "sampler.h"
 
+#define LATE_TICKS 250 /* a reader that is behind is waited for so long */
 #define QUIET_TICKS 8 /* the queues of a station without traffic are looked at in one tick of so many */
 
 struct round {
 	struct sampler *s;
 	struct ieee80211_vif *vif;
+	bool may; /* counters can be due */
 	bool all, active; /* whose counters are due: of all stations; of those with traffic */
 	bool depth; /* queues can be looked at */
 };
@@ -106,7 +108,7 @@ static void on_station(void *data, struct ieee80211_sta *sta)
 		slot->active = true;
 		slot->traffic = s->tick;
 	}
-	if (!slot->read || r->all || (slot->active && r->active))
+	if (r->may && (!slot->read || r->all || (slot->active && r->active)))
 		__set_bit(slot - s->slots, s->due);
 	else if (changed)
 		put_depth(s, slot);
@@ -141,6 +143,17 @@ static bool due(const struct sampler *s, u32 *at, u32 interval)
 	return true;
 }
 
+/* Can counters be due? Not before the worker has read what was, and has rested; nor where a reader is behind that comes
+ * back: it needs the processor's time more than more of what it has no time for. */
+static bool may_read(struct sampler *s)
+{
+	if (ring_room(s) >= s->want.ring_bytes / 2)
+		s->kept_up = s->tick;
+	else if (s->tick - s->kept_up < LATE_TICKS)
+		return false;
+	return !s->reading && ktime_get_ns() >= s->rest_until;
+}
+
 static void sample(struct sampler *s)
 {
 	struct round r = { .s = s };
@@ -149,8 +162,9 @@ static void sample(struct sampler *s)
 	s->active_interval = clamp(READ_ONCE(s->reader->active_interval_ticks), 1u, 25000u);
 	s->idle_interval = clamp(READ_ONCE(s->reader->idle_interval_ticks), 1u, 25000u);
 	take_wanted(s);
-	r.active = due(s, &s->active_at, s->active_interval);
-	r.all = due(s, &s->idle_at, s->idle_interval);
+	r.may = may_read(s);
+	r.active = r.may && due(s, &s->active_at, s->active_interval);
+	r.all = r.may && due(s, &s->idle_at, s->idle_interval);
 	s->seen = 0;
 	rcu_read_lock();
 	r.vif = find_vif(s, &hw);
@@ -161,8 +175,10 @@ static void sample(struct sampler *s)
 	}
 	rcu_read_unlock();
 	stations_sweep(s);
-	if (!bitmap_empty(s->due, s->want.max_stations))
+	if (!bitmap_empty(s->due, s->want.max_stations)) {
+		s->reading = true;
 		queue_work(system_highpri_wq, &s->work);
+	}
 }
 
 enum hrtimer_restart tick_begin(struct hrtimer *timer)

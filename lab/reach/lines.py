@@ -54,13 +54,15 @@ def hundred(cells: list) -> Line:
              **{f"{active} active, {packets:,} packets/s": c.percent for (active, packets), c in sorted(found.items())
                 if c is not quiet}}
     return Line("hundred", "a hundred stations with the module, at most 3 % of a 24Kc at 560 MHz, kernel included", 3,
-                quiet.percent, "% with ten of them active and no TCP packets", parts, "make -C lab bench-system")
+                quiet.percent, "% with ten of them active and no TCP packets", parts, "make -C lab bench-system",
+                min(c.measured for c in cells))
 
 
 def ten(cell) -> Line:
     return Line("ten", "ten active stations by nl80211 under the budget, at most 5 % of a 24Kc, kernel included", 5,
                 cell.percent, f"% at {cell.packets:,} packets/s",
-                {"user space": share(cell.user), "kernel": share(cell.kernel)}, "make -C lab bench-system")
+                {"user space": share(cell.user), "kernel": share(cell.kernel)}, "make -C lab bench-system",
+                cell.measured)
 
 
 def share(instructions_a_tick: float) -> float:

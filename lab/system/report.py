@@ -5,6 +5,8 @@ import pathlib
 from .cost import Cell
 
 COMMAND = "make -C lab bench-system"
+#: Of figures by their day, the newest first.
+MARKS = ("", " †", " ‡", " §")
 
 
 def read(path: pathlib.Path) -> list[Cell]:
@@ -13,24 +15,26 @@ def read(path: pathlib.Path) -> list[Cell]:
 
 
 def table(cells: list[Cell]) -> str:
-    """A row for each packet rate and number of stations; instructions a tick, user + kernel."""
+    """A row for each packet rate and number of stations; instructions a tick, user + kernel; below it, the days."""
     kinds = sorted({(c.machine, c.way) for c in cells})
     lines = ["| stations | packets/s | " + " | ".join(f"{machine}, {way}" for machine, way in kinds) + " |",
              "|---:|---:|" + "---|" * len(kinds)]
-    found = {c.kind: c for c in cells}
+    found, days = {c.kind: c for c in cells}, sorted({c.measured for c in cells}, reverse=True)
     for stations, active, packets in sorted({(c.stations, c.active, c.packets) for c in cells}):
         row = [found.get((*kind, stations, active, packets)) for kind in kinds]
         who = f"{stations}" if active == stations else f"{stations}, {active} active"
-        lines.append(f"| {who} | {packets:,} | " + " | ".join(map(entry, row)) + " |")
-    return "\n".join(lines)
+        lines.append(f"| {who} | {packets:,} | " + " | ".join(entry(cell, days) for cell in row) + " |")
+    said = [f"{mark.strip() or 'Measured'} on {day}" for mark, day in zip(MARKS, days, strict=False)]
+    return "\n".join([*lines, "", "; ".join(said)])
 
 
-def entry(cell: Cell | None) -> str:
+def entry(cell: Cell | None, days: list[str]) -> str:
+    """`days`: of measuring, the newest first. What is of an earlier one has its mark."""
     if cell is None:
         return ""
     share = f": {cell.percent:.1f} %" if cell.machine == "mips" else ""
     missed = f"; {cell.missed} ticks missed" if cell.missed else ""
-    return f"{cell.user:,.0f} + {cell.kernel:,.0f}{share}{missed}"
+    return f"{cell.user:,.0f} + {cell.kernel:,.0f}{share}{missed}{MARKS[days.index(cell.measured)]}"
 
 
 def write_bench(cells: list[Cell], path: pathlib.Path) -> None:

@@ -29,6 +29,15 @@ def test_a_share_of_a_processor_is_of_350_million_instructions_a_second():
     assert lines.ten(cell(10, 1500, 35_000, 35_000)).met
 
 
+def test_cells_that_were_measured_are_not_played_again():
+    """The figure then has their day."""
+    cells = [cell(active, packets, 21_000, 21_000) for active in (10, 100) for packets in (0, 1500)]
+    assert command.hundred(cells).is_ == pytest.approx(3)
+    assert command.hundred(cells).measured == "2026-01-01"
+    with pytest.raises(KeyError):
+        command.hundred(cells[:3])
+
+
 def test_ticks_missed_and_memory_are_what_was_said():
     line = lines.ticks({"slow driver": ({"ticks": 10, "ticks_missed": 1}, {"ticks": 1260, "ticks_missed": 1})})
     assert line.met and line.is_ == 0 and line.unit == "of 1,250"

@@ -1,4 +1,5 @@
 """The table in README.md, and the figures of other documents, are those of the committed results."""
+import dataclasses
 import pathlib
 import re
 
@@ -16,6 +17,13 @@ def cell(machine: str, way: str, stations: int, packets: int) -> cost.Cell:
 
 def test_the_table_is_that_of_the_results():
     assert report.table(CELLS) in (SYSTEM / "README.md").read_text()
+
+
+def test_a_figure_of_an_earlier_day_has_its_mark():
+    new, old = (dataclasses.replace(CELLS[0], packets=n, measured=f"2026-01-0{n}") for n in (2, 1))
+    first, second, _, days = report.table([old, new]).splitlines()[2:]
+    assert first.endswith(" † |") and "†" not in second
+    assert days == "Measured on 2026-01-02; † on 2026-01-01"
 
 
 def test_every_combination_was_measured():
