@@ -329,7 +329,7 @@ def test_every_claim_has_a_pod_from_the_start(chart, values):
     assert claims and claims <= mounted
     nightly = [pod(w) for w in workloads(objects) if w["kind"] == "CronJob"]
     first = [p for n, p in pods.items() if n.startswith("oal-backup-volume-")]
-    assert [p.get("affinity") for p in first] == [p.get("affinity") for p in nightly], "bound where the nightly one runs"
+    assert [p.get("affinity") for p in first] == [p.get("affinity") for p in nightly], "bound where that one runs"
 
 
 def test_backups_in_s3_need_no_volume_and_their_keys_stand_in_no_configuration(chart):

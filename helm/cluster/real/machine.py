@@ -15,8 +15,9 @@ import cgroups
 CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 MEMORY_GB, DISK_GB = 6, 6  # pods and Kubernetes take 5 GB at most; images and volumes of a run 4
 #: Rules that kube-proxy and the CNI write, one of each kind of match and target.
-RULES = ("-m comment --comment x -m addrtype --dst-type LOCAL -j RETURN", "-m statistic --mode random --probability 0.5"
-         " -j RETURN", "-j MARK --set-xmark 0x4000/0x4000", "-p tcp -m tcp --dport 1 -j DNAT --to-destination 127.0.0.1:1")
+RULES = ("-m comment --comment x -m addrtype --dst-type LOCAL -j RETURN",
+         "-m statistic --mode random --probability 0.5 -j RETURN", "-j MARK --set-xmark 0x4000/0x4000",
+         "-p tcp -m tcp --dport 1 -j DNAT --to-destination 127.0.0.1:1")
 
 
 def run(*command: str) -> str:
@@ -54,7 +55,8 @@ def network() -> str:
     name = f"oal-try-{uuid.uuid4().hex[:8]}"
     inside = ("nsenter", f"--net=/run/netns/{name}")
     try:
-        for command in (("ip", "netns", "add", name), ("ip", "-n", name, "link", "add", "name", "try-b", "type", "bridge"),
+        for command in (("ip", "netns", "add", name),
+                        ("ip", "-n", name, "link", "add", "name", "try-b", "type", "bridge"),
                         ("ip", "-n", name, "link", "add", "name", "try-v", "type", "veth", "peer",
                          "name", "try-w"),
                         (*inside, "sysctl", "-qw", "net.ipv4.ip_forward=1"),

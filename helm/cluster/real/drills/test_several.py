@@ -96,7 +96,8 @@ def test_backups_are_pruned(oal, access_points):
         one(number)
     def kept(shard: int) -> bool:
         """Those that container `sweep` left."""
-        found = oal.k("exec", f"oal-clickhouse-{shard}-0", "-c", "clickhouse", "--", "ls", "/var/lib/clickhouse-backups")
+        found = oal.k("exec", f"oal-clickhouse-{shard}-0", "-c", "clickhouse", "--", "ls",
+                      "/var/lib/clickhouse-backups")
         return len(found.split()) == SEVERAL["backup"]["keep"]
 
     for shard in range(2):
