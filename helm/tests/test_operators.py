@@ -324,6 +324,22 @@ def test_clickhouses_backups_are_swept_where_they_are_and_only_the_first_of_a_we
     assert not [c for c in pod(of(chart.objects())["clickhouse"])["containers"] if c["name"] == "sweep"]
 
 
+@pytest.mark.parametrize("values", [
+    (), BACKUP, (*BACKUP, "mlflow.enabled=false", "mlflow.external.url=https://mlflow.example.org"),
+    ("backup.enabled=true", "s3.secret=s", "backup.s3.bucket=backups")], ids=["default", "volume", "no MLflow", "s3"])
+def test_every_claim_has_a_pod_from_the_start(chart, values):
+    """`helm --wait` waits until each is bound, and most storage classes wait for the first pod that mounts it."""
+    objects = chart.objects(*values)
+    claims = {o["metadata"]["name"] for o in objects if o["kind"] == "PersistentVolumeClaim"}
+    pods = {w["metadata"]["name"]: pod(w) for w in workloads(objects) if w["kind"] != "CronJob"}
+    mounted = {v["persistentVolumeClaim"]["claimName"] for p in pods.values() for v in p["volumes"] if
+               "persistentVolumeClaim" in v}
+    assert claims and claims <= mounted
+    nightly = [pod(w) for w in workloads(objects) if w["kind"] == "CronJob"]
+    first = [p for n, p in pods.items() if n.startswith("oal-backup-volume-")]
+    assert [p.get("affinity") for p in first] == [p.get("affinity") for p in nightly], "bound where that one runs"
+
+
 def test_backups_in_s3_need_no_volume_and_their_keys_stand_in_no_configuration(chart):
     objects = chart.objects("backup.enabled=true", "backup.s3.bucket=backups", "s3.secret=store",
                             "s3.endpoint=https://minio.example.org:9000", "clickhouse.shards=2")

@@ -15,8 +15,8 @@ import cgroups
 CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
 MEMORY_GB, DISK_GB = 6, 6  # pods and Kubernetes take 5 GB at most; images and volumes of a run 4
 #: Rules that kube-proxy and the CNI write, one of each kind of match and target.
-RULES = ("-m comment --comment x -m addrtype --dst-type LOCAL -j RETURN", "-m statistic --mode random --probability 0.5"
-         " -j RETURN", "-j MARK --set-xmark 0x4000/0x4000",
+RULES = ("-m comment --comment x -m addrtype --dst-type LOCAL -j RETURN",
+         "-m statistic --mode random --probability 0.5 -j RETURN", "-j MARK --set-xmark 0x4000/0x4000",
          "-p tcp -m tcp --dport 1 -j DNAT --to-destination 127.0.0.1:1")
 
 

@@ -69,6 +69,8 @@ class Node:
                 # Only this test's namespaces reach it.
                 "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
                 "authorization": {"mode": "AlwaysAllow"}, "featureGates": {"KubeletInUserNamespace": True},
+                # A kubelet removes what is not its own: the machine's folder would be all nodes'.
+                "podLogsDir": str(self.folder / "logs"),
                 "localStorageCapacityIsolation": False, "imageGCHighThresholdPercent": 100,
                 "evictionHard": {"memory.available": "100Mi"}, "clusterDNS": [dns], "clusterDomain": "cluster.local",
                 "resolvConf": str(self.folder / "resolv.conf")

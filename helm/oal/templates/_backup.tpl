@@ -54,3 +54,37 @@ backup.toml: |
   host={{ include "oal.postgres.host" $ }} port={{ include "oal.postgres.port" $ }} user={{ . }} dbname={{ . }} sslmode={{ include "oal.postgres.sslmode" $ }}{{ with include "oal.postgres.caFile" $ }} sslrootcert={{ . }}{{ end }} passfile=/run/secrets/oal/secrets/{{ . }}.pgpass
 {{- end }}
 {{- end -}}
+
+{{/* A pod that has the volume, says what is in it, and ends: as the nightly one, where that will be. */}}
+{{- define "oal.backup.volumePod" -}}
+{{- $k := dict "root" $ "name" "backup-volume" -}}
+metadata:
+  labels:
+    {{- include "oal.podLabels" $k | nindent 4 }}
+  {{- with include "oal.podAnnotations" $k }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
+spec:
+  {{- include "oal.pod" (merge (dict "uid" 10001) $k) | nindent 2 }}
+  restartPolicy: OnFailure
+  containers:
+    - name: backup-volume
+      image: {{ include "oal.image" (dict "root" $ "image" "oal-setup") }}
+      imagePullPolicy: {{ .Values.images.pullPolicy }}
+      command: [sh, -ec, 'test -w /var/lib/oal/backups || { echo "the volume of backups cannot be written" >&2; exit 1; }; exec oal-backup --config /etc/oal/backup/backup.toml list']
+      {{- include "oal.containerSecurity" . | nindent 6 }}
+      {{- include "oal.onlyExtraEnv" $k | nindent 6 }}
+      resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 128Mi}}
+      volumeMounts:
+        - {name: config, mountPath: /etc/oal/backup, readOnly: true}
+        - {name: backups, mountPath: /var/lib/oal/backups}
+        - {name: tmp, mountPath: /tmp}
+  volumes:
+    - name: config
+      configMap: {name: {{ include "oal.name" (dict "root" $ "name" "backup") }}}
+    - name: backups
+      persistentVolumeClaim: {claimName: {{ include "oal.name" (dict "root" $ "name" "backup") }}}
+    - name: tmp
+      emptyDir: {sizeLimit: 16Mi}
+{{- end -}}

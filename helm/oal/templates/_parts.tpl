@@ -44,7 +44,7 @@ podAffinity:
       labelSelector:
         matchLabels: {app.kubernetes.io/instance: {{ .root.Release.Name }}}
         matchExpressions: [{key: app.kubernetes.io/component, operator: In, values: [flink-jobmanager, flink-taskmanager]}]
-{{- else if and (eq .name "backup") .root.Values.mlflow.enabled }}
+{{- else if and (hasPrefix "backup" .name) .root.Values.mlflow.enabled }}
 # MLflow's volume is attached to one node.
 podAffinity:
   requiredDuringSchedulingIgnoredDuringExecution:

@@ -14,6 +14,11 @@ CONFIG = """<clickhouse>
       <certificateFile>/run/secrets/oal/pki/clickhouse.crt</certificateFile>
       <privateKeyFile>/run/secrets/oal/pki/clickhouse.key</privateKeyFile>
     </server>
+    <client>
+      <caConfig>/run/secrets/oal/pki/clickhouse.crt</caConfig>
+      <loadDefaultCAFile>false</loadDefaultCAFile>
+      <verificationMode>strict</verificationMode>
+    </client>
   </openSSL>
   <users_config>users.xml</users_config>
   <logger><level>warning</level><console>true</console></logger>
@@ -55,9 +60,9 @@ def test_clickhouse_takes_the_configuration_that_is_named(engine, request, tmp_p
                   f"{secrets}:/run/secrets/oal:ro", tags()["CLICKHOUSE_IMAGE"],
                   "--config-file=/etc/oal/clickhouse/config.xml")
 
-    def ask(password: str) -> str:
+    def ask(password: str, query: str = "SELECT currentUser()") -> str:
         return engine.docker("exec", name, "clickhouse-client", "--config-file", "/etc/oal/clickhouse/client.xml", "-u",
-                             "admin", "--password", password, "-q", "SELECT currentUser()", check=False)
+                             "admin", "--password", password, "-q", query, check=False)
 
     deadline = time.monotonic() + 180
     while "admin" not in (said := ask("of-the-mount")).splitlines():
@@ -67,3 +72,7 @@ def test_clickhouse_takes_the_configuration_that_is_named(engine, request, tmp_p
     plain = engine.docker("exec", name, "wget", "-q", "-T", "5", "-t", "1", "-O", "-",
                           "http://localhost:8123/ping", check=False)
     assert "Ok." not in plain  # TLS alone, as configured
+    # As one server of a cluster asks another.
+    other = "SELECT currentUser() FROM {}('localhost:9000', system.one, 'admin', 'of-the-mount')"
+    assert ask("of-the-mount", other.format("remoteSecure")).strip() == "admin"
+    assert ask("of-the-mount", other.format("remote")).strip() != "admin"

@@ -31,9 +31,11 @@ from pathlib import Path
 
 from oal_local import confine
 
+#: In the environment: TCP beside HTTP, for servers of a cluster that ask each other; config.xml then has a tcp_port.
+LISTEN = "OAL_CLICKHOUSE_LISTEN"
 MAIN_QUERIES = (
     "DROP DATABASE default",
-    "SYSTEM START LISTEN HTTP",
+    *(f"SYSTEM START LISTEN {protocol}" for protocol in os.environ.get(LISTEN, "HTTP").split()),
     "SELECT count() FROM system.numbers WHERE sleepEachRow(0.2) SETTINGS max_block_size = 1, max_threads = 1",
 )
 #: What the engine reads outside its folder, none of it secret: libraries, time zones, names of hosts, figures of the
