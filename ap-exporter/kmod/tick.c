@@ -10,6 +10,7 @@
 #define LATE_TICKS 250 /* a reader that is behind is waited for so long */
 #define QUIET_LOOKS 8 /* the queues of a station without traffic are looked at at one look of so many */
 #define SLOW_PART 4 /* where the reader wants counters so seldom, stations are looked at so often in between */
+#define LOOK_MOST 25u /* ticks, all the same, from look to look: one that has left is to be told */
 
 struct round {
 	struct sampler *s;
@@ -163,7 +164,7 @@ static void sample(struct sampler *s)
 	s->active_interval = clamp(READ_ONCE(s->reader->active_interval_ticks), 1u, 25000u);
 	s->idle_interval = clamp(READ_ONCE(s->reader->idle_interval_ticks), 1u, 25000u);
 	take_wanted(s);
-	if (!due(s, &s->look_at, max(s->active_interval / SLOW_PART, 1u)))
+	if (!due(s, &s->look_at, clamp(s->active_interval / SLOW_PART, 1u, LOOK_MOST)))
 		return;
 	s->looks++;
 	r.may = may_read(s);
