@@ -106,7 +106,7 @@ static void begin(struct sampler *s, const struct oal_sampler_start *w)
 	s->tick_ns = s->counters_ns = s->rest_until = 0;
 	s->reading = false;
 	s->tick = n - 1;
-	s->active_at = s->idle_at = s->kept_up = n;
+	s->active_at = s->idle_at = s->look_at = s->kept_up = n;
 	s->state = OAL_SAMPLER_RUNNING;
 	bitmap_zero(s->due, w->max_stations);
 	stations_init(s);

@@ -44,6 +44,7 @@ struct sampler {
 	u32 head, lost;
 	u32 tick, missed, state;
 	u32 active_at, idle_at; /* ticks at which counters are due */
+	u32 look_at, looks; /* … stations are looked at: each, unless the reader is slowed down; how often they were */
 	u32 active_interval, idle_interval; /* ticks, as the reader wants them, within bounds */
 	bool reading; /* the worker has what is due */
 	u64 rest_until; /* ns: before, nothing is due: the worker may take half of a processor's time */

@@ -8,7 +8,9 @@
 #include "sampler.h"
 
 #define LATE_TICKS 250 /* a reader that is behind is waited for so long */
-#define QUIET_TICKS 8 /* the queues of a station without traffic are looked at in one tick of so many */
+#define QUIET_LOOKS 8 /* the queues of a station without traffic are looked at at one look of so many */
+#define SLOW_PART 4 /* where the reader wants counters so seldom, stations are looked at so often in between */
+#define LOOK_MOST 25u /* ticks, all the same, from look to look: one that has left is to be told */
 
 struct round {
 	struct sampler *s;
@@ -102,7 +104,7 @@ static void on_station(void *data, struct ieee80211_sta *sta)
 		return;
 	slot->seen = s->tick;
 	s->seen++;
-	if (r->depth && (slot->active || (s->tick + (slot - s->slots)) % QUIET_TICKS == 0))
+	if (r->depth && (slot->active || (s->looks + (slot - s->slots)) % QUIET_LOOKS == 0))
 		changed = measure(slot, sta, &waits);
 	if (waits) {
 		slot->active = true;
@@ -162,6 +164,9 @@ static void sample(struct sampler *s)
 	s->active_interval = clamp(READ_ONCE(s->reader->active_interval_ticks), 1u, 25000u);
 	s->idle_interval = clamp(READ_ONCE(s->reader->idle_interval_ticks), 1u, 25000u);
 	take_wanted(s);
+	if (!due(s, &s->look_at, clamp(s->active_interval / SLOW_PART, 1u, LOOK_MOST)))
+		return;
+	s->looks++;
 	r.may = may_read(s);
 	r.active = r.may && due(s, &s->active_at, s->active_interval);
 	r.all = r.may && due(s, &s->idle_at, s->idle_interval);
