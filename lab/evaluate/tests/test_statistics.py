@@ -116,7 +116,8 @@ def test_ablations_are_numbers_over_the_policys_own():
     how = Settings(overrides=(("act_class", 3), ("confirm", 2)))
     of = lambda name: dict(overrides(Cell("judge", "x", method(name), 1), how))
     assert of("cubic-fq+oal") == {"act_class": 3, "confirm": 2}
-    assert of("cubic-fq+queue") == {"act_class": 4, "confirm": 2}
+    assert of("cubic-fq+queue") == {"act_class": 4, "confirm": 2, "link_follow_permille": 0}
+    assert of("cubic-fq+link") == of("cubic-fq+queue") | {"link_follow_permille": 1000}
     assert method("cubic-fq+clamp").policy is None and method("cubic-fq").policy is None
     for name in ABLATIONS:  # the policy has such numbers, within their bounds
         bundle.read_policy(None, tuple(method(f"cubic-fq+{name}").policy.items()))
@@ -170,7 +171,7 @@ def test_limits_of_harm_are_marked_and_said_to_be_sure_or_not():
 
 
 def test_names_of_methods():
-    assert len(ALL) == 40 and all(method(m.name) == m for m in ALL)
+    assert len(ALL) == 44 and all(method(m.name) == m for m in ALL)
     assert method("cubic-fq+oal").baseline.name == "cubic-fq"
     for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):
