@@ -303,8 +303,8 @@ static void links(bool own_queues)
 	const unsigned all = swinging(1000, true, own_queues, &used[2]);
 	const unsigned untold = swinging(1000, false, own_queues, &used[3]);
 
-	printf("# links swing: wait %u us, half followed %u us, followed %u us; used %u, %u, %u permille\n", plain, half,
-	       all, used[0], used[1], used[2]);
+	printf("# links swing: wait %u us, half followed %u us, followed %u us; used %u, %u, %u permille\n", plain,
+	       half, all, used[0], used[1], used[2]);
 	CHECK(half < plain && all < half);
 	CHECK(all * 4 < plain * 3);
 	CHECK(used[2] >= used[0]);
