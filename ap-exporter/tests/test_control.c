@@ -26,6 +26,7 @@ struct world {
 	unsigned station_ticks; /* an ACK waits so long behind what its station sends */
 	uint32_t sent_kbps; /* by each station, ACKs not counted */
 	uint32_t capacity_kbps, limit_bytes; /* of the queue; 0: endless */
+	uint32_t link_kbps; /* PHY rate to every station; 0: not known */
 	bool own_queues; /* a station each, with a queue of its own, served in turn */
 	uint64_t tick, lost, delivered, released[OAL_N_REWRITE_REASONS];
 	uint64_t queue_sum_us, queue_n; /* since measure() */
@@ -115,7 +116,7 @@ static void step(struct world *w)
 			stations[in.n_stations++] = (struct control_station){
 				.mac = i + 1, .place = (uint16_t)i,
 				.backlog_bytes = w->own_queues ? (uint32_t)s->queued : 0, .own_queues = w->own_queues,
-				.rx_bytes = s->rx_bytes,
+				.rx_bytes = s->rx_bytes, .link_kbps = w->link_kbps,
 			};
 		if (s->on)
 			flows[in.n_flows++] = (struct control_flow){
@@ -264,6 +265,77 @@ static void steps(void)
 		if (!(i % 2))
 			down_us = queue_us(&w) > down_us ? queue_us(&w) : down_us;
 	}
+	control_free(w.control);
+}
+
+/* Four falls of a link to two fifths and back, in half seconds: the mean wait in those after a fall, and the part of the
+ * capacity that is used in those after a rise. `told`: the PHY rate says so, too. */
+static unsigned swinging(uint32_t link_follow_permille, bool told, bool own_queues, unsigned *used)
+{
+	struct oal_policy p = normal();
+	unsigned i, wait_us = 0;
+	struct world w;
+
+	p.link_follow_permille = link_follow_permille;
+	begin(&w, 3, 20000, &p);
+	w.own_queues = own_queues;
+	w.link_kbps = 65000;
+	run(&w, 5000);
+	for (i = *used = 0; i < 8; i++) {
+		w.capacity_kbps = i % 2 ? 20000 : 8000;
+		w.link_kbps = told && !(i % 2) ? 26000 : 65000;
+		measure(&w);
+		run(&w, 500);
+		if (i % 2)
+			*used += used_permille(&w) / 4;
+		else
+			wait_us += queue_us(&w) / 4;
+	}
+	control_free(w.control);
+	return wait_us;
+}
+
+static void links(bool own_queues)
+{
+	unsigned used[4];
+	const unsigned plain = swinging(0, true, own_queues, &used[0]);
+	const unsigned half = swinging(500, true, own_queues, &used[1]);
+	const unsigned all = swinging(1000, true, own_queues, &used[2]);
+	const unsigned untold = swinging(1000, false, own_queues, &used[3]);
+
+	printf("# links swing: wait %u us, half followed %u us, followed %u us; used %u, %u, %u permille\n", plain, half,
+	       all, used[0], used[1], used[2]);
+	CHECK(half < plain && all < half);
+	CHECK(all * 4 < plain * 3);
+	CHECK(used[2] >= used[0]);
+	CHECK_EQ(untold, plain); /* a PHY rate that does not move changes nothing */
+	CHECK_EQ(used[3], used[0]);
+}
+
+/* A fall that the floor keeps from the window is owed: a link that comes back does not leave a larger one. */
+static void owed(void)
+{
+	struct oal_policy p = normal();
+	struct world w;
+	uint32_t before;
+
+	p.link_follow_permille = 1000;
+	p.probe_permille = 0; /* only the link moves windows */
+	p.guard_permille = 500;
+	begin(&w, 2, 20000, &p);
+	w.link_kbps = 60000;
+	run(&w, 4000);
+	before = w.s[0].clamp;
+	CHECK(before > 5 * p.floor_mss * MSS);
+	w.link_kbps /= 20;
+	w.capacity_kbps /= 20;
+	run(&w, 1000);
+	CHECK(w.s[0].clamp < p.floor_mss * MSS * 9 / 8);
+	w.link_kbps *= 20;
+	w.capacity_kbps *= 20;
+	run(&w, 1000);
+	printf("# a window of %u bytes, and %u after its link came back\n", before, w.s[0].clamp);
+	CHECK(w.s[0].clamp < before + before / 8 && w.s[0].clamp > before - before / 8);
 	control_free(w.control);
 }
 
@@ -478,15 +550,21 @@ static void few_rows(void)
 }
 
 /* One step with one flow, by hand. */
-static unsigned once(struct control *c, uint64_t t_us, const struct control_flow *f, const struct control_action **a)
+static unsigned once_linked(struct control *c, uint64_t t_us, const struct control_flow *f, uint32_t link_kbps,
+			    const struct control_action **a)
 {
-	const struct control_station s = { .mac = 1, .backlog_bytes = 200000 };
+	const struct control_station s = { .mac = 1, .backlog_bytes = 200000, .link_kbps = link_kbps };
 	const struct control_input in = {
 		.t_us = t_us, .predicted_us = t_us, .class = 3, .stations = &s, .n_stations = 1, .flows = f,
 		.n_flows = 1,
 	};
 
 	return control_step(c, &in, a);
+}
+
+static unsigned once(struct control *c, uint64_t t_us, const struct control_flow *f, const struct control_action **a)
+{
+	return once_linked(c, t_us, f, 0, a);
 }
 
 static void single_flow(struct control_flow f, const char *what, bool clamped)
@@ -558,7 +636,8 @@ static void odd_input(void)
 			f.delivered_bytes += rand() % 7 ? (uint64_t)rand() : UINT64_MAX / 3;
 			f.place = (uint16_t)(rand() % 2);
 			f.unacked_bytes = rand() % 3 ? UINT32_MAX : (uint32_t)rand() % 100000;
-			once(c, (uint64_t)round * 3000000 + (uint64_t)rand() % 3000000, &f, &a);
+			once_linked(c, (uint64_t)round * 3000000 + (uint64_t)rand() % 3000000, &f,
+				    rand() % 4 ? (uint32_t)rand() * 2 : UINT32_MAX, &a);
 		}
 	}
 	control_release_all(c, OAL_REWRITE_REASON_KILLED, &a);
@@ -574,6 +653,11 @@ int main(void)
 	steady(true);
 	test("capacity that falls and rises is followed");
 	steps();
+	test("windows that follow their links: less wait after a fall, no less used after a rise; 0 follows nothing");
+	links(false);
+	links(true);
+	test("what the floor keeps from a window is owed when the link comes back");
+	owed();
 	test("flows that come and go leave neither a queue nor a hole");
 	comers();
 	test("stations that send keep their downloads: the wait of their ACKs is not the access point's");

@@ -18,7 +18,8 @@
  *      is wanted, T, in place of the present one: r_i * (round trip to the server + smallest on the air + T), or the
  *      window model's figure less the queue's excess. From there it follows the wait: it grows while q_i < T and its
  *      window binds, and shrinks while q_i > T, by at most policy.probe_permille a round trip and by little near T; and
- *      it drifts towards x_i. T is at least policy.target_us, and long enough for each station to have something to
+ *      it drifts towards x_i. With policy.link_follow_permille it is also scaled, in the step in which it shows, by the
+ *      change of its station's PHY rate. T is at least policy.target_us, and long enough for each station to have something to
  *      send when its turn comes. A sender that leaves part of its window unused gets more of it.
  *   6. Guard: if the queue runs empty although clamps bind, throughput stays below what it was, and less of the air is
  *      used, all clamps are taken back. If throughput then rises, they stay away for a while, twice as long each time;
@@ -56,6 +57,7 @@ struct control_station {
 	uint64_t mac;
 	uint64_t airtime_us; /* transmitted to it; 0 where the driver does not say */
 	uint64_t rx_bytes; /* received from it; 0 where the driver does not say */
+	uint32_t link_kbps; /* PHY rate of what was sent to it last; 0 where the driver does not say */
 	uint32_t backlog_bytes; /* of its own queues */
 	bool own_queues; /* it has some, and the kernel says what stands in them */
 	uint16_t place; /* 0 … max_stations - 1 */

@@ -4,6 +4,8 @@
 enum {
 	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several rounds in which Wi-Fi serves everybody */
 	RATE_TAU_US = 1000000, /* of rates that are shared out: they should not follow every burst */
+	LINK_TAU_US = 100000, /* of PHY rates: rate control probes with single frames; what a link lost shows at once */
+	LEAST_OWED = FOLLOW_ONE / 16, /* a fall by more is forgotten */
 	AIR_TAU_US = 500000, /* of shares of the air and of stations' costs */
 	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these: paths change */
 	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way: senders rarely fill all of it */
@@ -31,8 +33,61 @@ static void smallest_add(struct smallest *s, uint32_t value, uint64_t t_us)
 		s->now = value;
 }
 
+/* By which factor, in FOLLOW_ONE, has what the link can carry changed since the step before? A change beyond half or
+ * twice is taken in more than one step. */
+static uint32_t follow_link(struct station_state *k, uint32_t link_kbps, uint32_t permille, uint64_t dt_us)
+{
+	const uint32_t before = k->link_kbps;
+	uint32_t now;
+	int64_t change;
+
+	if (!permille || !before || !link_kbps) {
+		k->link_kbps = permille ? (link_kbps ? link_kbps : before) : 0;
+		return FOLLOW_ONE;
+	}
+	now = smooth(before, link_kbps, dt_us, LINK_TAU_US);
+	if (now / 2 > before)
+		now = before * 2;
+	else if (now < before - before / 2)
+		now = before - before / 2;
+	k->link_kbps = now;
+	change = ((int64_t)now - before) * FOLLOW_ONE / before;
+	return (uint32_t)(FOLLOW_ONE + change * permille / UNIT);
+}
+
+static uint32_t followed(uint64_t value, uint32_t follow)
+{
+	return at_most((value * follow + FOLLOW_ONE / 2) / FOLLOW_ONE, UINT32_MAX);
+}
+
+/* A window follows its link before its queue tells. What was measured of the flow at the old rate is carried over to
+ * the new one: its rate, and what is under way as far as the window moved. */
+static void follow_flow(struct flow_state *s, uint32_t follow, uint32_t floor_bytes)
+{
+	uint32_t window = follow;
+
+	s->rate_kbps = followed(s->rate_kbps, follow);
+	s->recent_kbps = followed(s->recent_kbps, follow);
+	if (follow > FOLLOW_ONE) {
+		s->owed = window = followed(s->owed, follow);
+		if (window <= FOLLOW_ONE)
+			return;
+		s->owed = FOLLOW_ONE;
+	}
+	s->exact_bytes = followed(s->exact_bytes, window);
+	if (s->exact_bytes < floor_bytes) {
+		s->owed = (uint32_t)(s->owed * s->exact_bytes / floor_bytes);
+		if (s->owed < LEAST_OWED)
+			s->owed = LEAST_OWED;
+		s->exact_bytes = floor_bytes;
+		return;
+	}
+	s->unacked_bytes = followed(s->unacked_bytes, window);
+}
+
 static void measure_stations(struct control *c, const struct control_input *in, uint64_t dt_us)
 {
+	const uint32_t permille = c->law->follows_links && !c->shadow ? c->policy.link_follow_permille : 0;
 	uint32_t share = 0;
 	unsigned i;
 
@@ -59,14 +114,15 @@ static void measure_stations(struct control *c, const struct control_input *in, 
 		k->step = c->step;
 		k->backlog_bytes = smooth(k->backlog_bytes, s->backlog_bytes, dt_us, QUEUE_TAU_US);
 		k->own_queues = s->own_queues;
+		k->follow = follow_link(k, s->link_kbps, permille, dt_us);
 		k->rate_kbps = k->recent_kbps = 0;
 		share += k->airtime;
 	}
 	c->share_permille = share / AIR_FRACTION;
 }
 
-static struct flow_state *measure_flow(struct control *c, const struct control_flow *f, uint64_t mac, uint64_t t_us,
-				       uint64_t dt_us)
+static struct flow_state *measure_flow(struct control *c, const struct control_flow *f, const struct station_state *k,
+				       uint64_t t_us, uint64_t dt_us)
 {
 	struct flow_state *s = &c->flows[f->place];
 
@@ -77,13 +133,17 @@ static struct flow_state *measure_flow(struct control *c, const struct control_f
 		const uint64_t kbps = (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us;
 		const uint32_t queue_tau_us = at_most(age_us, QUEUE_TAU_US);
 
+		if (!s->window_bytes)
+			s->owed = FOLLOW_ONE;
+		else if (k && k->follow != FOLLOW_ONE)
+			follow_flow(s, k->follow, c->policy.floor_mss * f->mss_bytes);
 		s->rate_kbps = smooth(s->rate_kbps, kbps, dt_us, at_most(age_us, RATE_TAU_US));
 		s->recent_kbps = smooth(s->recent_kbps, kbps, dt_us, queue_tau_us);
 		s->unacked_bytes = smooth(s->unacked_bytes, f->unacked_bytes, dt_us, queue_tau_us);
 	}
 	s->delivered_bytes = f->delivered_bytes;
 	s->step = c->step;
-	s->mac = mac;
+	s->mac = k ? k->mac : 0;
 	return s;
 }
 
@@ -97,7 +157,7 @@ static unsigned measure_flows(struct control *c, const struct control_input *in,
 		struct active *a = &c->active[n];
 
 		a->in = &in->flows[i];
-		a->s = measure_flow(c, a->in, k ? k->mac : 0, in->t_us, dt_us);
+		a->s = measure_flow(c, a->in, k, in->t_us, dt_us);
 		if (k) {
 			k->rate_kbps += a->s->rate_kbps;
 			k->recent_kbps += a->s->recent_kbps;

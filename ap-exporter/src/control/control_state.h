@@ -11,6 +11,7 @@
 
 enum {
 	AIR_FRACTION = 16, /* parts of a permille in which a station's share of the air is kept: shares may be small */
+	FOLLOW_ONE = 1 << 16, /* 1 as a factor by which windows follow a link */
 	IDLE_DIVISOR = 4, /* a backlog below this part of the wait that is wanted counts as none */
 };
 
@@ -29,6 +30,7 @@ struct flow_state {
 	uint32_t fill_permille; /* of its window that is under way, smoothed over FILL_TAU_US */
 	uint32_t window_bytes, reported_bytes; /* set, and last reported; 0: not clamped */
 	uint64_t exact_bytes; /* what the law says, of which window_bytes is the last that was set */
+	uint32_t owed; /* of a fall of the link that the floor kept from the window, in FOLLOW_ONE: rises first repay it */
 	uint64_t set_us, mac;
 	uint16_t place;
 };
@@ -39,6 +41,8 @@ struct station_state {
 	uint32_t airtime; /* share of the air, smoothed, in permille times AIR_FRACTION */
 	uint32_t rate_kbps, recent_kbps; /* sums of its flows' */
 	uint32_t sent_kbps; /* by the station, smoothed over QUEUE_TAU_US */
+	uint32_t link_kbps; /* PHY rate, smoothed over LINK_TAU_US; 0: not known, or not followed */
+	uint32_t follow; /* by this factor, in FOLLOW_ONE, windows follow the link in this step */
 	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
 	bool own_queues;
 };

@@ -27,6 +27,7 @@ struct law_ops {
 	 * 0: unknown. */
 	uint64_t (*window)(struct control *, unsigned i, uint64_t dt_us, uint32_t *cwnd_bytes);
 	bool holds_while_binding; /* a clamp that binds is itself a reason to go on */
+	bool follows_links; /* windows are scaled with the PHY rate, by policy.link_follow_permille */
 	uint32_t set_divisor; /* a window that moved by more than this part is set at once, others with the next renewal
 			       */
 };

@@ -167,5 +167,6 @@ const struct law_ops law_fair_window = {
 	.may_begin = may_begin,
 	.window = window,
 	.holds_while_binding = true,
+	.follows_links = true,
 	.set_divisor = SET_DIVISOR,
 };

@@ -43,6 +43,7 @@ struct oal_policy {
 	uint32_t guard_permille; /* Clamps that cost more of the access point's throughput than this are taken back [permille] */
 	uint32_t guard_window_us; /* Throughput is compared over this time [us] */
 	uint32_t guard_backoff_us; /* After a guard's revert nothing is clamped for this long; doubled each time, up to 64 times, and halved for each quiet period [us] */
+	uint32_t link_follow_permille; /* A window follows its station's PHY rate at once by this share of the change; 0: not until the wait tells [permille] */
 	/* Flows with this server port weigh so much, in permille of the ordinary flow's weight. */
 	uint32_t n_weights;
 	uint32_t weight_port[OAL_POLICY_MAX_WEIGHTS];
@@ -72,6 +73,7 @@ enum oal_policy_field {
 	OAL_POLICY_GUARD_PERMILLE,
 	OAL_POLICY_GUARD_WINDOW_US,
 	OAL_POLICY_GUARD_BACKOFF_US,
+	OAL_POLICY_LINK_FOLLOW_PERMILLE,
 	OAL_N_POLICY_FIELDS
 };
 
@@ -89,9 +91,9 @@ struct oal_policy_rule {
 };
 
 enum { OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = 26, OAL_POLICY_FIELD_WEIGHT_PERMILLE };
-enum { OAL_POLICY_MAX_FIELD = 27 };
+enum { OAL_POLICY_MAX_FIELD = 30 };
 /* Numbers declared after the weights, by field number: `kind`, or 0 for one that was taken out. */
-#define OAL_POLICY_LATER_KINDS(kind)
+#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind),
 enum { OAL_POLICY_WEIGHT_PORT_MIN = 1, OAL_POLICY_WEIGHT_PORT_MAX = 65535, OAL_POLICY_WEIGHT_PERMILLE_MIN = 10, OAL_POLICY_WEIGHT_PERMILLE_MAX = 100000 };
 
 extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];
