@@ -68,6 +68,7 @@ int main(int argc, char **argv)
 			stations[k].mac = k + 1;
 			stations[k].place = (uint16_t)k;
 			stations[k].airtime_us += 500 + (unsigned)rand() % 1500;
+			stations[k].link_kbps = 20000 + (unsigned)rand() % 40000;
 			stations[k].backlog_bytes = (unsigned)rand() % 40000;
 		}
 		for (k = 0; k < n; k++) {

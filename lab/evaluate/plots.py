@@ -13,12 +13,14 @@ from .results import Results  # noqa: E402
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
            ("bbr", "fq"): "#e39100"}
 MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "oracle30": "d", "oracle20": ".", "queue": "^",
-           "tree": "v", "always": "s", "alpha2": "P", "lean": "X", "late": "<", "forecast": "H", "ahead": ">",
-           "oal-online": "p"}
-SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "oracle30": 36, "oracle20": 36, "queue": 40, "tree": 40,
-         "always": 36, "alpha2": 40, "lean": 40, "late": 40, "forecast": 40, "ahead": 40, "oal-online": 60}
+           "link": "1", "tree": "v", "always": "s", "alpha2": "P", "lean": "X", "late": "<", "forecast": "H",
+           "ahead": ">", "oal-online": "p"}
+SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "oracle30": 36, "oracle20": 36, "queue": 40, "link": 40,
+         "tree": 40, "always": 36, "alpha2": 40, "lean": 40, "late": 40, "forecast": 40, "ahead": 40,
+         "oal-online": 60}
 LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "oracle30": "oracle, 30 ms",
-          "oracle20": "oracle, 20 ms", "queue": "OAL without a model", "tree": "OAL by the tree alone",
+          "oracle20": "oracle, 20 ms", "queue": "OAL without a model",
+          "link": "OAL without a model, windows follow links", "tree": "OAL by the tree alone",
           "always": "OAL always", "alpha2": "OAL without a model, alpha 2",
           "lean": "OAL without a model, leaning shares", "late": "windows by the last 200 ms",
           "forecast": "windows by a forecast", "ahead": "windows by the next 200 ms",

@@ -116,7 +116,8 @@ def test_ablations_are_numbers_over_the_policys_own():
     how = Settings(overrides=(("act_class", 3), ("confirm", 2)))
     of = lambda name: dict(overrides(Cell("judge", "x", method(name), 1), how))
     assert of("cubic-fq+oal") == {"act_class": 3, "confirm": 2}
-    assert of("cubic-fq+queue") == {"act_class": 4, "confirm": 2}
+    assert of("cubic-fq+queue") == {"act_class": 4, "confirm": 2, "link_follow_permille": 0}
+    assert of("cubic-fq+link") == of("cubic-fq+queue") | {"link_follow_permille": 1000}
     assert method("cubic-fq+clamp").policy is None and method("cubic-fq").policy is None
     for name in ABLATIONS:  # the policy has such numbers, within their bounds
         bundle.read_policy(None, tuple(method(f"cubic-fq+{name}").policy.items()))
