@@ -312,6 +312,35 @@ static void links(bool own_queues)
 	CHECK_EQ(used[3], used[0]);
 }
 
+/* Rate control tries other rates: one sample in ten says a third less, and the link stays what it is. */
+static void probing(void)
+{
+	struct oal_policy p = normal();
+	unsigned i, wait_us[2], used[2];
+	struct world w;
+
+	for (i = 0; i < 2; i++) {
+		unsigned k;
+
+		p.link_follow_permille = i * 1000;
+		begin(&w, 3, 20000, &p);
+		w.own_queues = true;
+		w.link_kbps = 65000;
+		run(&w, 5000);
+		measure(&w);
+		for (k = 0; k < 500; k++) {
+			w.link_kbps = k % 10 ? 65000 : 43300;
+			run(&w, 20);
+		}
+		wait_us[i] = queue_us(&w);
+		used[i] = used_permille(&w);
+		control_free(w.control);
+	}
+	printf("# probes: wait %u us, followed %u us; used %u, %u permille\n", wait_us[0], wait_us[1], used[0], used[1]);
+	CHECK(used[1] + 10 >= used[0]);
+	CHECK(wait_us[1] < wait_us[0] + wait_us[0] / 8);
+}
+
 /* A fall that the floor keeps from the window is owed: a link that comes back does not leave a larger one. */
 static void owed(void)
 {
@@ -656,6 +685,8 @@ int main(void)
 	test("windows that follow their links: less wait after a fall, no less used after a rise; 0 follows nothing");
 	links(false);
 	links(true);
+	test("a rate that is only probed costs next to nothing");
+	probing();
 	test("what the floor keeps from a window is owed when the link comes back");
 	owed();
 	test("flows that come and go leave neither a queue nor a hole");
