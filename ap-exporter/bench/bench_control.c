@@ -1,7 +1,7 @@
 /*
  * What a step of control costs: 20 flows of 10 stations, all clamped, their rates and queues drawn anew at each step.
  *
- *   bench_control STEPS [FLOWS]    prints the mean CPU time of a step in ns
+ *   bench_control STEPS [FLOWS [LINK_FOLLOW_PERMILLE]]    prints the mean CPU time of a step in ns
  *
  * Under callgrind, --toggle-collect=measured_step counts the step alone. Under qemu, what is executed between
  * mark_begin() and mark_end() is the step.
@@ -58,6 +58,8 @@ int main(int argc, char **argv)
 	unsigned i, k;
 
 	oal_policy_defaults(&policy);
+	if (argc > 3)
+		policy.link_follow_permille = (unsigned)atoi(argv[3]);
 	if (n > MOST || control_new(&c, MOST, STATIONS))
 		return 2;
 	control_policy(c, &policy);

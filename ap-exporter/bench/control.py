@@ -36,11 +36,11 @@ def x86_instructions() -> float:
     return int(re.search(r"Collected : (\d+)", text)[1]) / COUNTED_STEPS
 
 
-def mips_instructions() -> float:
+def mips_instructions(*arguments: str) -> float:
     own = functions(work, *OWN)
     counts, _ = marked(
         mips_run,
-        [mips_binary, str(2 * LATE)],
+        [mips_binary, str(2 * LATE), *arguments],
         ranges(mips_binary, lambda name: name in own or re.fullmatch(CALLED, name) is not None),
     )
     if len(counts) != 2 * LATE:
@@ -76,6 +76,13 @@ write(
             "unit": "instructions",
             "command": COMMAND,
             "note": "the same, big-endian MIPS32r2, -Os, counted by qemu; one step every 20 ms by default",
+        },
+        {
+            "name": "control_step_instructions_mips_following",
+            "value": round(mips_instructions("20", "1000")),
+            "unit": "instructions",
+            "command": COMMAND,
+            "note": "the same with link_follow_permille 1000, every PHY rate another one at each step",
         },
     ],
 )
