@@ -7,14 +7,14 @@ import sys
 
 import pytest
 from evaluate import __main__ as command
-from evaluate import harm, learned, results, table, verdict
+from evaluate import harm, learned, results, spread, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KEPT = ROOT / "lab/evaluate/results/ablation"
 BEHIND_A_FIFO = ROOT / "lab/evaluate/results/fifo"
-ONLINE, LEAN, FORECAST, NEWCOMERS = (ROOT / "lab/evaluate/results" / name
-                                     for name in ("online", "lean", "forecast", "newcomers"))
+ONLINE, LEAN, FORECAST, NEWCOMERS, LINK = (ROOT / "lab/evaluate/results" / name
+                                           for name in ("online", "lean", "forecast", "newcomers", "link"))
 
 
 def section(text: str, heading: str) -> list[list[str]]:
@@ -128,6 +128,30 @@ def test_the_policys_page_says_what_a_forecast_gave_in_a_law_and_what_each_piece
         assert low(p95) <= 0 <= high(p95), "the page says that no piece shows a gain"
 
 
+def test_the_policys_page_says_what_following_links_gave():
+    r, beside = results.Results.read(LINK), results.Results.read(FORECAST)
+    link, queue = method("cubic-fq+link"), method("cubic-fq+queue")
+    page = " ".join((ROOT / "policies/rwnd-fair/README.md").read_text().split()).replace("−", "-")
+    moving = ("fading", "stepped", "swings", "variable")
+    figures = ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "congestion_loss_ratio")
+
+    def words(names):
+        found = [spread.mean_change([(r.values(s, link, f), r.values(s, queue, f)) for s in names]) for f in figures]
+        return "throughput by {}, mean delay by {}, p95 by {} and congestion loss by {}".format(
+            *map(table.interval, found))
+
+    assert r.scenarios == beside.scenarios and r.seeds == beside.seeds, "the same as `+late` has"
+    assert "in fading, stepped, swings and variable it changes " + words(moving) in page
+    assert "whose links stay, it changes " + words([s for s in r.scenarios if s not in moving]) in page
+    assert f"In all {len(r.scenarios)}, {words(r.scenarios)}." in page
+    lost = {m: verdict.stations(r, m, m.baseline) for m in (link, queue)}
+    counts = [len(found) for found in lost.values()]
+    assert counts[0] == counts[1]
+    harmed, sure = ([sum(getattr(s, what) for s in lost[m]) for m in (link, queue)] for what in ("harmed", "sure"))
+    assert (f"{harmed[0]} of {counts[0]} stations of scenarios lose more than a tenth of what they have without control,"
+            f" {sure[0]} beyond chance; with `+queue` {harmed[1]} and {sure[1]}." in page)
+
+
 def test_the_page_says_what_online_learning_and_leaning_shares_gave():
     page = " ".join((ROOT / "lab/evaluate/README.md").read_text().split()).replace("−", "-")
     online, lean = ((folder / "table.md").read_text() for folder in (ONLINE, LEAN))
@@ -149,7 +173,7 @@ def test_the_page_says_what_online_learning_and_leaning_shares_gave():
     assert f"throughput {added[2]}. No mend" in page.replace("*", "")
 
 
-@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN, FORECAST, NEWCOMERS],
+@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO, ONLINE, LEAN, FORECAST, NEWCOMERS, LINK],
                          ids=lambda folder: folder.name)
 def test_the_committed_table_is_that_of_the_committed_cells(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["run", "--from", str(folder), "--report", str(tmp_path)])

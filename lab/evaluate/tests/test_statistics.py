@@ -171,7 +171,7 @@ def test_limits_of_harm_are_marked_and_said_to_be_sure_or_not():
 
 
 def test_names_of_methods():
-    assert len(ALL) == 40 and all(method(m.name) == m for m in ALL)
+    assert len(ALL) == 44 and all(method(m.name) == m for m in ALL)
     assert method("cubic-fq+oal").baseline.name == "cubic-fq"
     for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):
