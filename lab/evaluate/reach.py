@@ -180,8 +180,8 @@ def _following(r: Results, over: Results) -> Line:
                 f"{len(r.seeds)} seeds; the queue alone has "
                 + _of([f"{100 * of[1]:.0f} % in {name}" for name, of in share.items() if name not in good])
                 + f". Against it `+link` changes mean delay by {of('delay_mean_ms')}, p95 by {of('delay_p95_ms')} and"
-                f" throughput by {of('throughput_mbps')}. It knows each link's PHY rate, and not what air there will be:"
-                " that is still told by the queue.")
+                f" throughput by {of('throughput_mbps')}. It knows each link's PHY rate, and not what air there will"
+                " be: that is still told by the queue.")
 
 
 def _knowing_late(r: Results, over: Results, missed: list[str]) -> str:

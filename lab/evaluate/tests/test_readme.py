@@ -148,8 +148,8 @@ def test_the_policys_page_says_what_following_links_gave():
     counts = [len(found) for found in lost.values()]
     assert counts[0] == counts[1]
     harmed, sure = ([sum(getattr(s, what) for s in lost[m]) for m in (link, queue)] for what in ("harmed", "sure"))
-    assert (f"{harmed[0]} of {counts[0]} stations of scenarios lose more than a tenth of what they have without control,"
-            f" {sure[0]} beyond chance; with `+queue` {harmed[1]} and {sure[1]}." in page)
+    assert (f"{harmed[0]} of {counts[0]} stations of scenarios lose more than a tenth of what they have without"
+            f" control, {sure[0]} beyond chance; with `+queue` {harmed[1]} and {sure[1]}." in page)
 
 
 def test_the_page_says_what_online_learning_and_leaning_shares_gave():
