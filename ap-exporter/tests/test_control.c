@@ -268,8 +268,8 @@ static void steps(void)
 	control_free(w.control);
 }
 
-/* Four falls of a link to two fifths and back, in half seconds: the mean wait in those after a fall, and the part of the
- * capacity that is used in those after a rise. `told`: the PHY rate says so, too. */
+/* Four falls of a link to two fifths and back, in half seconds: the mean wait in those after a fall, and the part of
+ * the capacity that is used in those after a rise. `told`: the PHY rate says so, too. */
 static unsigned swinging(uint32_t link_follow_permille, bool told, bool own_queues, unsigned *used)
 {
 	struct oal_policy p = normal();
@@ -303,8 +303,8 @@ static void links(bool own_queues)
 	const unsigned all = swinging(1000, true, own_queues, &used[2]);
 	const unsigned untold = swinging(1000, false, own_queues, &used[3]);
 
-	printf("# links swing: wait %u us, half followed %u us, followed %u us; used %u, %u, %u permille\n", plain,
-	       half, all, used[0], used[1], used[2]);
+	printf("# links swing: wait %u us, half followed %u, followed %u; used %u, %u, %u permille\n", plain, half, all,
+	       used[0], used[1], used[2]);
 	CHECK(half < plain && all < half);
 	CHECK(all * 4 < plain * 3);
 	CHECK(used[2] >= used[0]);

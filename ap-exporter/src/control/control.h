@@ -19,8 +19,8 @@
  *      window model's figure less the queue's excess. From there it follows the wait: it grows while q_i < T and its
  *      window binds, and shrinks while q_i > T, by at most policy.probe_permille a round trip and by little near T; and
  *      it drifts towards x_i. With policy.link_follow_permille it is also scaled, in the step in which it shows, by the
- *      change of its station's PHY rate. T is at least policy.target_us, and long enough for each station to have something to
- *      send when its turn comes. A sender that leaves part of its window unused gets more of it.
+ *      change of its station's PHY rate. T is at least policy.target_us, and long enough for each station to have
+ *      something to send when its turn comes. A sender that leaves part of its window unused gets more of it.
  *   6. Guard: if the queue runs empty although clamps bind, throughput stays below what it was, and less of the air is
  *      used, all clamps are taken back. If throughput then rises, they stay away for a while, twice as long each time;
  *      else they may come back, since they were not the cause. */

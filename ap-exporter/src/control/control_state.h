@@ -30,7 +30,7 @@ struct flow_state {
 	uint32_t fill_permille; /* of its window that is under way, smoothed over FILL_TAU_US */
 	uint32_t window_bytes, reported_bytes; /* set, and last reported; 0: not clamped */
 	uint64_t exact_bytes; /* what the law says, of which window_bytes is the last that was set */
-	uint32_t owed; /* of a fall of the link that the floor kept from the window, in FOLLOW_ONE: rises first repay it */
+	uint32_t owed; /* in FOLLOW_ONE, of a fall of the link that the floor kept from it: rises first repay it */
 	uint64_t set_us, mac;
 	uint16_t place;
 };
