@@ -5,6 +5,7 @@ on to its next timer at once. So what happens in there does not depend on how fa
 """
 import contextlib
 import dataclasses
+import os
 import pathlib
 import re
 import subprocess
@@ -28,6 +29,14 @@ STRICT = "-std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -Os -static".split()
 def run(*command: object) -> str:
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=True)
     return done.stdout.strip()
+
+
+@contextlib.contextmanager
+def replaced(path: pathlib.Path):
+    """What is written to the path that this gives takes the file's place at the end: another play may be using it."""
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    yield new
+    new.replace(path)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,8 +73,9 @@ class Machine:
     def air(self) -> pathlib.Path:
         out = BUILD / self.name / "air"
         out.parent.mkdir(parents=True, exist_ok=True)
-        run(self.compiler(), *STRICT, *(HEADERS if self.name == "x86_64" else ()), "-o", out,
-            *sorted((HERE / "guest").glob("*.c")))
+        with replaced(out) as new:
+            run(self.compiler(), *STRICT, *(HEADERS if self.name == "x86_64" else ()), "-o", new,
+                *sorted((HERE / "guest").glob("*.c")))
         return out
 
 
@@ -88,8 +98,9 @@ def plugin(counts: pathlib.Path, kernel: pathlib.Path) -> str:
 def counter() -> pathlib.Path:
     out = BUILD / "count.so"
     out.parent.mkdir(parents=True, exist_ok=True)
-    run("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o", out,
-        HERE / "count/count.c")
+    with replaced(out) as new:
+        run("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o", new,
+            HERE / "count/count.c")
     return out
 
 
