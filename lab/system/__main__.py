@@ -67,7 +67,7 @@ def main() -> None:
         print(f"{on.name}: {proofs[on.name]}", file=sys.stderr)
         for way, packets in boots(on, ways, chosen.packets):
             for count, active in chosen.stations:
-                if way is cost.UNLIMITED and active > cost.UNLIMITED_MOST:
+                if way in (cost.UNLIMITED, cost.MODULE) and active > cost.UNLIMITED_MOST:
                     continue
                 print(f"{on.name}, {way.name}: {count} stations, {active} active", file=sys.stderr)
                 new = cost.measure(on, way, count, active, packets)

@@ -37,8 +37,8 @@ class Way:
 #: traffic would fill that processor by itself, so there it is one of 500 M a second; 4 % of it are 5.7 % of CPU_PER_S.
 SHIPPED, SHIPPED_BUSY = Way("budget", 7, 2, 25), Way("budget", 4, 1, 25)
 UNLIMITED = Way("unlimited", 100, 0, 4)
-#: 250 Hz whatever it costs, which is less; and the budget as above.
-MODULE = Way("module", 100, 1, 4, True)
+#: 250 Hz whatever it costs, and the budget as above.
+MODULE = Way("module", 100, 0, 4, True)
 MODULE_SHIPPED, MODULE_SHIPPED_BUSY = Way("module-budget", 7, 2, 25, True), Way("module-budget", 4, 1, 25, True)
 UNLIMITED_MOST = 50  # active stations: a hundred would take more than the fastest processor that is emulated has
 BUSY = 5000  # packets a second
@@ -128,6 +128,9 @@ def check(cell: Cell, way: Way, before: dict, after: dict) -> None:
     if way.module:
         assert after["table_rows"]["station"] > before["table_rows"]["station"], after
         assert radio["records_lost"] == 0, radio
+    if way is MODULE:
+        read = radio["records"] - before["stations"][0]["records"]
+        assert read >= 0.95 * cell.active * (after["ticks"] - before["ticks"]), "each at each tick"
     if way.percent == 100:
         assert all(s["pace"] == 0 for s in cell.samplers), after
 
