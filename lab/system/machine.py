@@ -99,8 +99,8 @@ def counter() -> pathlib.Path:
     out = BUILD / "count.so"
     out.parent.mkdir(parents=True, exist_ok=True)
     with replaced(out) as new:
-        run("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o", new,
-            HERE / "count/count.c")
+        run("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-o",
+            new, HERE / "count/count.c")
     return out
 
 
