@@ -55,7 +55,7 @@ backup.toml: |
 {{- end }}
 {{- end -}}
 
-{{/* A pod that has the volume, says what is in it, and ends: as the nightly one, where that will be. */}}
+{{/* A pod that has the volume, says what is in it, and ends: where the nightly one will be. It connects to nobody. */}}
 {{- define "oal.backup.volumePod" -}}
 {{- $k := dict "root" $ "name" "backup-volume" -}}
 metadata:
@@ -72,17 +72,14 @@ spec:
     - name: backup-volume
       image: {{ include "oal.image" (dict "root" $ "image" "oal-setup") }}
       imagePullPolicy: {{ .Values.images.pullPolicy }}
-      command: [sh, -ec, 'test -w /var/lib/oal/backups || { echo "the volume of backups cannot be written" >&2; exit 1; }; exec oal-backup --config /etc/oal/backup/backup.toml list']
+      command: [sh, -ec, 'test -w /var/lib/oal/backups || { echo "the volume of backups cannot be written" >&2; exit 1; }; ls -l /var/lib/oal/backups']
       {{- include "oal.containerSecurity" . | nindent 6 }}
       {{- include "oal.onlyExtraEnv" $k | nindent 6 }}
       resources: {requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 128Mi}}
       volumeMounts:
-        - {name: config, mountPath: /etc/oal/backup, readOnly: true}
         - {name: backups, mountPath: /var/lib/oal/backups}
         - {name: tmp, mountPath: /tmp}
   volumes:
-    - name: config
-      configMap: {name: {{ include "oal.name" (dict "root" $ "name" "backup") }}}
     - name: backups
       persistentVolumeClaim: {claimName: {{ include "oal.name" (dict "root" $ "name" "backup") }}}
     - name: tmp
