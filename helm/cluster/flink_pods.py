@@ -4,12 +4,12 @@ keeps there (its leader, its newest checkpoint) is kept there."""
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import urllib.request
 from pathlib import Path
 
+from control_plane import free_ports
 from earlier_chart import ROOT
 
 REPOSITORY = "org.apache.flink"
@@ -29,14 +29,6 @@ def jar(name: str) -> Path:
         (folder / file.name).rename(file)
         folder.rmdir()
     return file
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class FlinkPods:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ import yaml
 from conftest import INSTALLED, ROOT
 
 CHART = ROOT / "helm" / "oal"
+OAL_CA = ROOT / "platform" / "security" / "oal-ca"
 EXAMPLES = {
     "default": [], "small": ["-f", str(CHART / "examples" / "small.yaml")],
     "fleet": ["-f", str(CHART / "examples" / "fleet.yaml")]
@@ -295,31 +297,39 @@ def test_the_api_server_refuses_a_pod_that_is_not_restricted(cluster, namespace)
         cluster.kubectl("-n", namespace, "run", "root", "--image=x:1")
 
 
-def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_install(cluster, namespace, tmp_path):
-    """The Job's own program with its own account's token; then pki.mode existing finds nothing missing."""
-    rendered = cluster.helm("template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "--show-only",
+def secrets_job(cluster, namespace, folder: Path, chart: Path, program: Path) -> Callable[[], str]:
+    """Runs the Job that makes Secrets, as `chart` has it, with its own account's token, which is kept in `folder`;
+    `program` is oal-ca. What a run said, each time that it is called.
+    """
+    rendered = cluster.helm("template", "oal", str(chart), "-n", namespace, "--kube-version", "1.37.0", "--show-only",
                             "templates/secrets.yaml")
     assert rendered.returncode == 0, rendered.stderr
     objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
     cluster.apply(*(o for o in objects if o["kind"] in ("ServiceAccount", "Role", "RoleBinding")))
     job = next(o for o in objects if o["kind"] == "Job")["spec"]["template"]["spec"]["containers"][0]
-    account = tmp_path / "account"
-    account.mkdir()
+    account = folder / "account"
+    account.mkdir(exist_ok=True)
     (account / "token").write_text(cluster.kubectl("-n", namespace, "create", "token", "oal-secrets"))
     (account / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
     (account / "namespace").write_text(namespace)
     environment = os.environ | {
         "OAL_ACCOUNT": str(account), "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(
-            cluster.api), "OAL_CA": str(ROOT / "platform" / "security" / "oal-ca")
+            cluster.api), "OAL_CA": str(program)
     } | {e["name"]: e["value"] for e in job["env"]}
 
     def run() -> str:
         done = subprocess.run(
-            [sys.executable, str(CHART / "files" / "publish_secrets.py"), *job["args"]], env=environment,
+            [sys.executable, str(chart / "files" / "publish_secrets.py"), *job["args"]], env=environment,
             capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    return run
+
+
+def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_install(cluster, namespace, tmp_path):
+    """The Job's own program with its own account's token; then pki.mode existing finds nothing missing."""
+    run = secrets_job(cluster, namespace, tmp_path, CHART, OAL_CA)
     first = run()
     assert "oal-state" in first and "oal-tls-broker" in first
     data = {s["metadata"]["name"]: s["data"] for s in cluster.get("secrets", "-n", namespace)}

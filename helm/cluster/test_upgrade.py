@@ -1,19 +1,16 @@
 """An upgrade from the chart of version 0.2.0 as it was, on a real API server with fake nodes: nothing immutable is
 changed, every volume stays and is mounted where it was, Flink looks for its checkpoints where they are, and the Secrets
 that pods mount are there. That rows and state survive: clickhouse/tests/test_migrate.py (rows),
-stream-jobs' SavepointTest (the job's state), tests/upgrade (the whole, without Kubernetes)."""
+stream-jobs' SavepointTest (the job's state), tests/test_upgrade.py (the whole, without Kubernetes)."""
 import base64
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import earlier_chart
 import pytest
 import yaml
-from conftest import ROOT
-from test_cluster import CHART, WAIT, claims, explain, install
+from test_cluster import CHART, OAL_CA, WAIT, claims, explain, install, secrets_job
 
 #: What decides where Flink finds its newest checkpoint. The job's id is its main class's, in the image.
 FOUND_BY = ("kubernetes.cluster-id", "kubernetes.namespace", "high-availability.type", "high-availability.storageDir",
@@ -106,39 +103,10 @@ def test_no_key_that_an_installation_may_have_set_is_unknown_now(cluster, namesp
     assert done.returncode == 0, done.stderr
 
 
-#: Examples of then that are refused now, with what is to be set: those who come in from outside need to be told.
-REFUSED: dict[str, str] = {}
-
-
-def test_values_by_which_it_was_installed_are_taken_or_what_to_set_is_said(cluster, namespace, earlier):
+def test_values_by_which_it_was_installed_are_taken(cluster, namespace, earlier):
     for name, file in earlier_chart.examples(earlier).items():
-        words = ["template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "-f", str(file)]
-        done = cluster.helm(*words)
-        if name in REFUSED:
-            assert done.returncode != 0 and REFUSED[name] in done.stderr, (name, done.stderr)
-        else:
-            assert done.returncode == 0, (name, done.stderr)
-
-
-def publish(cluster, namespace, folder: Path, chart: Path, program: Path) -> None:
-    """The Job that makes Secrets, as `chart` runs it, with its own account's rights."""
-    rendered = cluster.helm("template", "oal", str(chart), "-n", namespace, "--kube-version", "1.37.0", "--show-only",
-                            "templates/secrets.yaml")
-    assert rendered.returncode == 0, rendered.stderr
-    objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
-    cluster.apply(*(o for o in objects if o["kind"] in ("ServiceAccount", "Role", "RoleBinding")))
-    job = next(o for o in objects if o["kind"] == "Job")["spec"]["template"]["spec"]["containers"][0]
-    account = folder / "account"
-    account.mkdir(exist_ok=True)
-    (account / "token").write_text(cluster.kubectl("-n", namespace, "create", "token", "oal-secrets"))
-    (account / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
-    (account / "namespace").write_text(namespace)
-    done = subprocess.run(
-        [sys.executable, str(chart / "files" / "publish_secrets.py"), *job["args"]], capture_output=True, text=True,
-        env=os.environ | {"OAL_ACCOUNT": str(account), "KUBERNETES_SERVICE_HOST": "127.0.0.1",
-                          "KUBERNETES_SERVICE_PORT": str(cluster.api), "OAL_CA": str(program)} | {
-                              e["name"]: e["value"] for e in job["env"]})
-    assert done.returncode == 0, done.stdout + done.stderr
+        done = cluster.helm("template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "-f", str(file))
+        assert done.returncode == 0, (name, done.stderr)
 
 
 def secrets(cluster, namespace) -> dict[str, dict[str, bytes]]:
@@ -147,9 +115,9 @@ def secrets(cluster, namespace) -> dict[str, dict[str, bytes]]:
 
 
 def test_secrets_of_before_stay_and_what_pods_mount_now_is_added(cluster, namespace, earlier, tmp_path):
-    publish(cluster, namespace, tmp_path, earlier, earlier.parents[1] / "security" / "oal-ca")
+    secrets_job(cluster, namespace, tmp_path, earlier, earlier.parents[1] / "security" / "oal-ca")()
     before = secrets(cluster, namespace)
-    publish(cluster, namespace, tmp_path, CHART, ROOT / "platform" / "security" / "oal-ca")
+    secrets_job(cluster, namespace, tmp_path, CHART, OAL_CA)()
     after = secrets(cluster, namespace)
     state = before["oal-state"]
     kept = [key for key in state if key.startswith("secrets.") or key in (
