@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,10 +23,7 @@ func TestAStoreAwayForMinutes(t *testing.T) {
 	if err != nil {
 		t.Skip("set OAL_STORE_AWAY=3m")
 	}
-	dsn, far := database(t), filepath.Join(t.TempDir(), "far")
-	proxy, err := postgres.Behind(dsn, far)
-	must(t, err)
-	t.Cleanup(proxy.Close)
+	dsn, far, proxy := databaseBehind(t)
 	one := start(t, config.Store{PostgresDSNFile: far, Timeout: time.Second})
 	two := start(t, config.Store{PostgresDSNFile: dsn})
 	heard := &told{at: map[string]time.Time{}}

@@ -104,6 +104,16 @@ func database(t *testing.T) (dsnFile string) {
 	return file
 }
 
+// databaseBehind is a new database with two files: its own connection string, and that of a proxy before it.
+func databaseBehind(t *testing.T) (dsnFile, farFile string, proxy *platform.Proxy) {
+	t.Helper()
+	dsnFile, farFile = database(t), filepath.Join(t.TempDir(), "far")
+	proxy, err := postgres.Behind(dsnFile, farFile)
+	must(t, err)
+	t.Cleanup(proxy.Close)
+	return dsnFile, farFile, proxy
+}
+
 func says(text string) func() string { return func() string { return text } }
 
 func start(t *testing.T, store config.Store) *platform.Replica {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"sort"
 	"strings"
 	"sync"
@@ -60,10 +59,7 @@ func knownRevoked(r *platform.Replica, id string) bool {
 // state says that it is stale, and all of it is stored when PostgreSQL is back.
 func TestAStalledStoreStopsNoKill(t *testing.T) {
 	t.Parallel()
-	dsn, far := database(t), filepath.Join(t.TempDir(), "far")
-	proxy, err := postgres.Behind(dsn, far)
-	must(t, err)
-	t.Cleanup(proxy.Close)
+	dsn, far, proxy := databaseBehind(t)
 	one := start(t, config.Store{PostgresDSNFile: far, Timeout: time.Second})
 	two := start(t, config.Store{PostgresDSNFile: dsn})
 	heard := &told{at: map[string]time.Time{}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +16,7 @@ import (
 // A replica that is started before PostgreSQL waits for it: on a cluster everything begins at once.
 func TestAStartWaitsForThePostgreSQL(t *testing.T) {
 	t.Parallel()
-	dsn, far := database(t), filepath.Join(t.TempDir(), "far")
-	proxy, err := postgres.Behind(dsn, far)
-	must(t, err)
-	t.Cleanup(proxy.Close)
+	_, far, proxy := databaseBehind(t)
 	resume := proxy.Stall()
 	t.Cleanup(resume)
 	r, err := broker.NewReplica(t.TempDir(), keysFile, config.Store{PostgresDSNFile: far, Timeout: time.Second}, nil)

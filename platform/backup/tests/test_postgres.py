@@ -69,13 +69,16 @@ def sql(server, statement: str) -> str:
         env=os.environ | {"PGPASSWORD": password}).stdout.strip()
 
 
+def backup_of(server, folder: Path) -> Backup:
+    """oal-backup of that server alone, which keeps what it makes in `folder`/kept."""
+    dsn, config = folder / "dsn", folder / "backup.toml"
+    dsn.write_text(dsn_of(*server))
+    config.write_text(config_text(folder / "kept", push={"postgres_dsn_file": dsn}))
+    return Backup(config)
+
+
 def test_a_store_in_postgresql_comes_back_whole_or_not_at_all(server, tmp_path):
-    port, password = server
-    dsn = tmp_path / "dsn"
-    dsn.write_text(dsn_of(port, password))
-    config = tmp_path / "backup.toml"
-    config.write_text(config_text(tmp_path / "kept", push={"postgres_dsn_file": dsn}))
-    backup = Backup(config)
+    backup = backup_of(server, tmp_path)
     sql(server, "CREATE TABLE kept (n int); INSERT INTO kept SELECT generate_series(1, 1000)")
     backup("create", "one")
     sql(server, "DELETE FROM kept WHERE n > 10")
@@ -101,11 +104,7 @@ def later():
 
 
 def test_a_later_server_is_refused_with_what_to_do_and_nothing_is_kept(later, tmp_path):
-    port, password = later
-    dsn = tmp_path / "dsn"
-    dsn.write_text(dsn_of(port, password))
-    config = tmp_path / "backup.toml"
-    config.write_text(config_text(tmp_path / "kept", push={"postgres_dsn_file": dsn}))
-    said = Backup(config)("create", "one", ok=False)
+    backup = backup_of(later, tmp_path)
+    said = backup("create", "one", ok=False)
     assert "server version mismatch" in said and "by the server's pg_dump" in said
-    assert "one" not in Backup(config)("list") and not list((tmp_path / "kept").glob("one"))
+    assert "one" not in backup("list") and not list((tmp_path / "kept").glob("one"))
