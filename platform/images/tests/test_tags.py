@@ -1,6 +1,10 @@
 """tags.env is the one place for tags and bases."""
+import hashlib
+import os
 import re
 import subprocess
+import sys
+import zipfile
 
 from docker_engine import IMAGES, OWN, ROOT, tags
 
@@ -75,3 +79,53 @@ def test_a_builder_gets_no_more_of_git_than_the_revision_takes():
     """.git/config may hold a token, and objects all that was ever committed."""
     sent = re.findall(r"^!(\.git\S*)$", (ROOT / ".dockerignore").read_text(), re.M)
     assert set(sent) == {".git/HEAD", ".git/packed-refs", ".git/refs/heads"}
+
+
+def test_images_install_python_packages_by_hash_alone():
+    """A changed file of a package on its index stops the build."""
+    for file in IMAGES.rglob("*Dockerfile"):
+        text = re.sub(r"\\\n\s*", " ", file.read_text())
+        for command in re.findall(r"pip install [^&\n]*", text):
+            assert "--require-hashes" in command and "-r /src/hashed.txt" in command, f"{file}: {command}"
+
+
+def hashes(*locks, table=IMAGES / "hashes.txt") -> subprocess.CompletedProcess:
+    return subprocess.run([IMAGES / "hashes", *locks], capture_output=True, text=True,
+                          env=os.environ | {"OAL_HASHES": str(table)})
+
+
+def test_every_package_of_an_image_has_hashes():
+    for lock in ("training/requirements.txt", "platform/images/learning/postgresql.txt",
+                 "platform/images/learning/s3.txt", "platform/images/setup/requirements.txt"):
+        done = hashes(ROOT / lock)
+        assert done.returncode == 0, done.stderr
+        assert len(done.stdout.splitlines()) == len(set((ROOT / lock).read_text().split()))
+        assert all(re.fullmatch(r"\S+==\S+( --hash=sha256:[0-9a-f]{64})+", line) for line in done.stdout.splitlines())
+
+
+def test_a_package_without_a_hash_is_an_error_and_nothing_is_printed(tmp_path):
+    lock = tmp_path / "lock.txt"
+    lock.write_text("six==1.17.0\nunknown==1.0\n")
+    done = hashes(lock)
+    assert (done.returncode, done.stdout) == (1, "") and "no line of unknown==1.0" in done.stderr
+    assert hashes(tmp_path / "absent.txt").returncode != 0
+
+
+def test_pip_refuses_a_file_with_another_hash(tmp_path):
+    """By pip itself, on a package that is made here."""
+    archive = tmp_path / "oal_sample-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w") as wheel:
+        about = "oal_sample-1.0.dist-info/"
+        wheel.writestr(about + "METADATA", "Metadata-Version: 2.1\nName: oal-sample\nVersion: 1.0\n")
+        wheel.writestr(about + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(about + "RECORD", "")
+    lock, table = tmp_path / "lock.txt", tmp_path / "hashes.txt"
+    lock.write_text("oal-sample==1.0\n")
+    for digest, wanted in ((hashlib.sha256(archive.read_bytes()).hexdigest(), True), ("0" * 64, False)):
+        table.write_text(f"oal-sample==1.0 sha256:{digest}\n")
+        (tmp_path / "hashed.txt").write_text(hashes(lock, table=table).stdout)
+        done = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-index", "--find-links", tmp_path,
+                               "--no-deps", "--require-hashes", "-r", tmp_path / "hashed.txt",
+                               "-d", tmp_path / f"out-{wanted}"], capture_output=True, text=True)
+        assert ("THESE PACKAGES DO NOT MATCH THE HASHES" not in done.stderr) == wanted, done.stderr
+        assert (done.returncode == 0) == wanted, done.stderr
