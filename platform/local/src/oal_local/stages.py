@@ -42,6 +42,10 @@ class Stages:
             f" sum(queue_drop_pkts) AS queue, sum(offered_pkts) AS offered FROM oal.label WHERE {when} AND"
             " toUnixTimestamp64Micro(ts) % 1000000 = 0"
         )[0]
+        dropped = rows(
+            "SELECT topic, ap_id, min(ts) AS first, count() AS batches, sum(rows_dropped) AS n FROM oal.batch WHERE"
+            f" rows_dropped > 0 AND {when} GROUP BY topic, ap_id ORDER BY first"
+        )
         late = rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
         dead = rows(f"SELECT count() AS n FROM oal.dead_letter WHERE {when}")[0]["n"]
         latency = rows(
@@ -61,6 +65,8 @@ class Stages:
             "ticks_missed": batch["ticks_missed"],
             "ring_drops": batch["ring_drops"],
             "rows_dropped": batch["rows_dropped"],
+            "rows_dropped_where": [f"{d['n']} of {d['topic']} of {d['ap_id']}, {d['batches']} batches from {d['first']}"
+                                   for d in dropped],
             "gaps_missing": gaps.get("missing", 0),
             "gaps_duplicate": gaps.get("duplicate", 0),
             "gaps_reordered": gaps.get("reordered", 0),
@@ -137,5 +143,6 @@ def verdict(stages: dict, source: dict, aps: int, let_go: int) -> list[str]:
           "labelled windows are missing or doubled")
     check(stages["items"] > 0 and stages["items"] == stages["items_distinct"], "training items are missing or doubled")
     for name in ("gaps_missing", "gaps_duplicate", "late", "dead_letters", "rows_dropped", "ring_drops"):
-        check(stages[name] == 0, f"{name.replace('_', ' ')}: {stages[name]}")
+        where = "; ".join(stages.get(f"{name}_where", ()))
+        check(stages[name] == 0, f"{name.replace('_', ' ')}: {stages[name]}{where and f' ({where})'}")
     return wrong
