@@ -3,6 +3,7 @@
 # usage: tools.sh                Kubernetes' control plane, etcd, kwok, helm, kubeconform: helm/tools
 #        tools.sh node           kubelet, kube-proxy, of the same version
 #        tools.sh coredns        CoreDNS
+#        tools.sh netpol         what enforces NetworkPolicies on a node
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 gotool=$here/../../platform/setup/gotool
@@ -12,7 +13,7 @@ package=k8s.io/component-base/version
 flags="-s -w -X $package.gitVersion=v$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 case ${1:-} in
 node) export TOOLS="k8s.io/kubernetes/cmd/kubelet k8s.io/kubernetes/cmd/kube-proxy" ;;
-coredns) TOOLS=. exec "$gotool" "$here/coredns" -ldflags "-s -w" ;;
+coredns | netpol) TOOLS=. exec "$gotool" "$here/$1" -ldflags "-s -w" ;;
 '') ;;
 *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2 ;;
 esac

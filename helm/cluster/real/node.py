@@ -93,6 +93,10 @@ class Node:
                 "--conntrack-tcp-timeout-close-wait=0", "--nodeport-addresses=primary",
                 "--healthz-bind-address=127.0.0.1:10256", "--metrics-bind-address=127.0.0.1:10249")
 
+    def enforcer(self, programs: Path, kubeconfig: Path) -> tuple[str, ...]:
+        """Of NetworkPolicies, for pods of this node; bridged packets pass the same rules."""
+        return (*self.inside, str(programs / "netpol"), f"--kubeconfig={kubeconfig}", f"--node={self.name}")
+
     def ctr(self, *arguments: str, check: bool = True, stdin=subprocess.DEVNULL, timeout: float = 120) -> str:
         done = subprocess.run(["ctr", "-a", str(self.socket), "-n", "k8s.io", *arguments], stdin=stdin,
                               capture_output=True, text=True, timeout=timeout)

@@ -1,4 +1,5 @@
 """A Kubernetes whose pods run: the control plane of control_plane.py, nodes of node.py, CoreDNS, volumes, images.
+NetworkPolicies are enforced where there is one node: on several, tests ask pods from another node's address.
 
 One at a time on a machine; what a killed run left is removed at the next start. With OAL_CLUSTER_KEEP=1 it stays up at
 the end, and the next such run takes it as it stands, with what is installed: for work on single tests. `make
@@ -79,7 +80,7 @@ class RealCluster(ControlPlane):
         begin = time.monotonic()
         images.build()
         self._took("images", begin)
-        programs, dns = tools("node"), tools("coredns")
+        programs, dns, enforcer = tools("node"), tools("coredns"), tools("netpol")
         begin = time.monotonic()
         self.clean()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -106,6 +107,8 @@ class RealCluster(ControlPlane):
         for node in self.nodes:
             self.wait(f"{node.name} is ready", lambda n=node: self.kubectl(
                 "wait", "--for=condition=Ready", f"node/{n.name}", "--timeout=1s", check=False), 180)
+            if len(self.nodes) == 1:
+                self._run(f"netpol-{node.number}", *node.enforcer(enforcer, self.kubeconfig), plain=True)
             self._run(f"kube-proxy-{node.number}", *node.proxy(programs, self.kubeconfig), plain=True)
         self.apply(STORAGE_CLASS, *(self._volume(node, i) for node in self.nodes for i in range(node.volumes)))
         (self.folder / "up").touch()

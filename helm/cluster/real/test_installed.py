@@ -30,6 +30,47 @@ def test_ready_is_every_task_running(oal):
     job = oal.job()
     assert job["state"] == "RUNNING" and job["tasks"]["running"] == job["tasks"]["total"] > 0, job
 
+#: In a pod that no NetworkPolicy lets in anywhere: says of each HOST:PORT whether a connection comes about.
+REACHED = r"""for a in "$@"; do timeout 5 bash -c "exec 3<>/dev/tcp/${a%:*}/${a#*:}" 2>/dev/null && echo "$a"; done; true"""
+
+def reached(oal, pod: str, *addresses: str) -> set[str]:
+    return set(oal.k("exec", pod, "--", "bash", "-c", REACHED, "-", *addresses).split())
+
+def test_a_stranger_in_the_namespace_reaches_no_part_and_a_part_only_what_it_needs(oal):
+    """NetworkPolicies, enforced: asked by address from pods, so that names and Services play no part."""
+    inner = {"clickhouse": (8123,), "kafka": (9093, 9094), "postgres": (5432,), "mlflow": (5000,), "registry": (5001,),
+             "trainer": (5002,), "push": (8080,), "flink-jobmanager": (8081,)}
+    address = {c: oal.pods(c)[0]["status"]["podIP"] for c in inner}
+    listening = {f"{address[c]}:{port}" for c, ports in inner.items() for port in ports}
+    found = subprocess.run([*oal.cluster.inside, "bash", "-c", REACHED, "-", *sorted(listening)], capture_output=True,
+                           text=True, check=True).stdout
+    assert set(found.split()) == listening, "a port of this list is not one; the node may reach them all"
+    oal.cluster.apply(stranger(oal.namespace))
+    oal.k("wait", "--for=condition=Ready", "pod/stranger", "--timeout=120s")
+    try:
+        assert reached(oal, "stranger", *sorted(listening)) == set()
+    finally:
+        oal.k("delete", "pod", "stranger", "--force", "--grace-period=0")
+    telegraf, mlflow = (oal.pods(c)[0]["metadata"]["name"] for c in ("telegraf", "mlflow"))
+    assert f"{address['clickhouse']}:8123" in reached(oal, telegraf, f"{address['clickhouse']}:8123")
+    assert reached(oal, mlflow, *sorted(listening)) <= {f"{address[c]}:{p}" for c, p in (
+        ("postgres", 5432), ("registry", 5001), ("mlflow", 5000))}
+
+def stranger(namespace: str) -> dict:
+    """A pod of somebody else's in the release's namespace."""
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger", "namespace": namespace},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": {"runAsNonRoot": True, "runAsUser": 10002, "seccompProfile": {"type": "RuntimeDefault"}},
+            "containers": [{
+                "name": "stranger", "image": images.tags()["OAL_SETUP_IMAGE"], "imagePullPolicy": "Never",
+                "command": ["sleep", "600"],
+                "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+            }]
+        }
+    }
+
 def test_an_access_point_outside_streams(oal, access_points):
     oal.until("rows of the last seconds, of both", lambda: oal.fresh(2))
     settled(oal)

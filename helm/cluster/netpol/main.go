@@ -1,0 +1,53 @@
+// Enforces the NetworkPolicies of one node's pods in the network namespace in which it runs: kube-network-policies of
+// the Kubernetes project, by a kubeconfig instead of a pod's account.
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/kube-network-policies/pkg/networkpolicy"
+)
+
+func main() {
+	kubeconfig := flag.String("kubeconfig", "", "how to reach the API server (needed)")
+	node := flag.String("node", "", "name of this node (needed)")
+	flag.Parse()
+	if *kubeconfig == "" || *node == "" {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *kubeconfig, *node); err != nil {
+		klog.Fatal(err)
+	}
+}
+
+// run enforces until ctx ends. What it cannot judge is dropped.
+func run(ctx context.Context, kubeconfig, node string) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	all := informers.NewSharedInformerFactory(client, 0)
+	controller, err := networkpolicy.NewController(client, all.Networking().V1().NetworkPolicies(),
+		all.Core().V1().Namespaces(), all.Core().V1().Pods(), nil, nil, nil, nil,
+		networkpolicy.Config{NodeName: node, NRIdisabled: true})
+	if err != nil {
+		return err
+	}
+	all.Start(ctx.Done())
+	return controller.Run(ctx)
+}
