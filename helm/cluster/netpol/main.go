@@ -1,5 +1,6 @@
-// Enforces the NetworkPolicies of one node's pods in the network namespace in which it runs: kube-network-policies of
-// the Kubernetes project, by a kubeconfig instead of a pod's account.
+// Judges the packets in a netfilter queue of the network namespace in which it runs by the NetworkPolicies of one node's
+// pods: kube-network-policies of the Kubernetes project, by a kubeconfig instead of a pod's account. That would write
+// its own rules by nftables, which it says it cannot where a kernel lacks nft_queue; whoever starts this one writes them.
 package main
 
 import (
@@ -19,6 +20,7 @@ import (
 func main() {
 	kubeconfig := flag.String("kubeconfig", "", "how to reach the API server (needed)")
 	node := flag.String("node", "", "name of this node (needed)")
+	queue := flag.Int("queue", 100, "number of the queue")
 	flag.Parse()
 	if *kubeconfig == "" || *node == "" {
 		flag.Usage()
@@ -26,13 +28,13 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *kubeconfig, *node); err != nil {
+	if err := run(ctx, *kubeconfig, *node, *queue); err != nil {
 		klog.Fatal(err)
 	}
 }
 
 // run enforces until ctx ends. What it cannot judge is dropped.
-func run(ctx context.Context, kubeconfig, node string) error {
+func run(ctx context.Context, kubeconfig, node string, queue int) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return err
@@ -44,7 +46,7 @@ func run(ctx context.Context, kubeconfig, node string) error {
 	all := informers.NewSharedInformerFactory(client, 0)
 	controller, err := networkpolicy.NewController(client, all.Networking().V1().NetworkPolicies(),
 		all.Core().V1().Namespaces(), all.Core().V1().Pods(), nil, nil, nil, nil,
-		networkpolicy.Config{NodeName: node, NRIdisabled: true})
+		networkpolicy.Config{NodeName: node, NRIdisabled: true, QueueID: queue})
 	if err != nil {
 		return err
 	}

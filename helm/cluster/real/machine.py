@@ -63,9 +63,8 @@ def network() -> str:
                         *((*inside, "iptables", "-w", "-t", "nat", "-A", "PREROUTING", *rule.split())
                           for rule in RULES),
                         (*inside, "iptables", "-w", "-t", "nat", "-A", "POSTROUTING", "-j", "MASQUERADE"),
-                        (*inside, "nft", "add table inet try; add chain inet try c { type filter hook postrouting"
-                         " priority 0; }; add rule inet try c ct state established accept; add rule inet try c queue"
-                         " num 100"),
+                        (*inside, "iptables", "-w", "-t", "mangle", "-A", "POSTROUTING", "-d", "10.0.0.0/8", "-j",
+                         "NFQUEUE", "--queue-num", "100"),
                         (*inside, "iptables", "-w", "-A", "FORWARD", "-m", "conntrack", "--ctstate", "INVALID", "-j",
                          "DROP")):
             if said := run(*command):

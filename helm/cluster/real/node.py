@@ -7,6 +7,7 @@ from pathlib import Path
 import spaces
 
 PAUSE = "localhost/pause:1"
+QUEUE = 100  # of netfilter, in each node's namespace
 CONTAINERD = """version = 2
 root = "{images}"
 state = "{folder}/containerd"
@@ -93,9 +94,20 @@ class Node:
                 "--conntrack-tcp-timeout-close-wait=0", "--nodeport-addresses=primary",
                 "--healthz-bind-address=127.0.0.1:10256", "--metrics-bind-address=127.0.0.1:10249")
 
+    def queue_packets(self) -> None:
+        """The first packets of connections from and to this node's pods wait for the verdict of `enforcer`; while it
+        does not run they are dropped. The node itself may reach its pods, as a kubelet must; what a pod sends to the
+        node (DNS and API server are there) is not asked about. Bridged packets pass these rules too."""
+        chain = (*self.inside, "iptables", "-w", "-t", "mangle", "-A", "POSTROUTING")
+        own = spaces.pods(self.number)
+        for rule in ("-m conntrack --ctstate ESTABLISHED,RELATED -j RETURN", "-m addrtype --src-type LOCAL -j RETURN",
+                     f"-d {own} -j NFQUEUE --queue-num {QUEUE}", f"-s {own} -j NFQUEUE --queue-num {QUEUE}"):
+            spaces.run(*chain, *rule.split())
+
     def enforcer(self, programs: Path, kubeconfig: Path) -> tuple[str, ...]:
-        """Of NetworkPolicies, for pods of this node; bridged packets pass the same rules."""
-        return (*self.inside, str(programs / "netpol"), f"--kubeconfig={kubeconfig}", f"--node={self.name}")
+        """What judges queued packets by NetworkPolicies."""
+        return (*self.inside, str(programs / "netpol"), f"--kubeconfig={kubeconfig}", f"--node={self.name}",
+                f"--queue={QUEUE}")
 
     def ctr(self, *arguments: str, check: bool = True, stdin=subprocess.DEVNULL, timeout: float = 120) -> str:
         done = subprocess.run(["ctr", "-a", str(self.socket), "-n", "k8s.io", *arguments], stdin=stdin,

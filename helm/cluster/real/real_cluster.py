@@ -108,6 +108,7 @@ class RealCluster(ControlPlane):
             self.wait(f"{node.name} is ready", lambda n=node: self.kubectl(
                 "wait", "--for=condition=Ready", f"node/{n.name}", "--timeout=1s", check=False), 180)
             if len(self.nodes) == 1:
+                node.queue_packets()
                 self._run(f"netpol-{node.number}", *node.enforcer(enforcer, self.kubeconfig), plain=True)
             self._run(f"kube-proxy-{node.number}", *node.proxy(programs, self.kubeconfig), plain=True)
         self.apply(STORAGE_CLASS, *(self._volume(node, i) for node in self.nodes for i in range(node.volumes)))
