@@ -46,7 +46,7 @@ class Way(Wired):
 
     def __init__(self, shape: Shape, switch):
         self.shape, self.switch = shape, switch
-        super().__init__(0, None, switch.kind, shape.rtt_ms)
+        super().__init__(0, None, switch.kind, {"delay_ms": shape.rtt_ms})
 
     def set_delay(self, delay_ms: float) -> None:
         s = self.shape

@@ -27,11 +27,10 @@ def queue_drops(truth: dict, begin_ns: float, end_ns: float) -> float:
     return sum(counted(truth, name, begin_ns, end_ns) for name in ("txq_drops", "wlan_tx_dropped", "qdisc_drops"))
 
 
-def smallest_delay(packets: np.ndarray, station: dict, server_tap: int, station_tap: int, address: int) -> int:
-    """Of all packets from the server to the station, handshakes included, in ns."""
-    mine = packets[packets["destination"] == address]
-    sent, arrived = mine[(mine["tap"] == server_tap) & (mine["sent"] == 1)], mine[(mine["tap"] == station_tap)
-                                                                                  & (mine["sent"] == 0)]
+def smallest_delay(packets: np.ndarray, sender_tap: int, receiver_tap: int) -> int:
+    """Of those of the packets that went from one place to the other, handshakes included, in ns."""
+    sent = packets[(packets["tap"] == sender_tap) & (packets["sent"] == 1)]
+    arrived = packets[(packets["tap"] == receiver_tap) & (packets["sent"] == 0)]
     where = metrics.match(sent, arrived)
     delay = arrived["t_ns"][where[where >= 0]].astype(np.int64) - sent["t_ns"][where >= 0].astype(np.int64)
     return int(delay.min()) if len(delay) else 0
@@ -50,6 +49,26 @@ def others(plan: dict, long: list[dict]) -> float | None:
         return None
     return sum(f["goodput_mbps"] for f in long if f["cc"] != plan["evaluate"]["control"]) / sum(
         f["goodput_mbps"] for f in long)
+
+
+def ratio(flows: list[dict], name: str) -> float | None:
+    """A count of flows over the data packets that they sent."""
+    packets = sum(f["packets"] for f in flows)
+    return sum(f[name] for f in flows) / packets if packets else None
+
+
+def uploads(flows: list[dict]) -> dict:
+    """Figures of long flows from stations to the server, with `up_` before their names; other figures of a cell are of
+    downloads.
+    """
+    return {
+        "up_mbps": sum(f["goodput_mbps"] for f in flows), "up_jain_goodput": metrics.jain(
+            f["goodput_mbps"] for f in flows), "up_duplicate_ack_ratio": ratio(flows, "duplicate_acks"), **{
+            f"up_{name}": mean(f[name] for f in flows) for name in (
+                *(f"{what}_{which}_ms" for what in ("rtt", "ack_wait") for which in ("mean", *metrics.PERCENTILES)),
+                "loss_ratio", "retransmission_ratio", "ce_ratio", "ece_ratio")
+        }
+    }
 
 
 def analyse(plan: dict, folder: pathlib.Path) -> dict:
@@ -72,20 +91,22 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         begin_ns = truths[station["ap"]]["begin_ns"]
         first, last = plan["evaluate"]["warmup_s"], plan["duration_s"]
         window = begin_ns + max(first, entry["start_s"]) * 1e9, begin_ns + min(last, entry["stop_s"]) * 1e9
-        address = next(iter(talks)).arrived["destination"][:1] if talks else []
-        every += [(station["ap"], talk) for talk in talks]
+        down = entry["direction"] == "down"
+        # the station's end of the flow
+        address = next(iter(talks)).arrived["destination" if down else "source"][:1] if talks else []
+        every += [(station["ap"], talk) for talk in talks if down]
         if entry["size_kb"]:
             flows.append(metrics.short_flow(entry, station, talks, window))
         elif entry["burst_kb"]:
             flows.append(metrics.burst_flow(entry, station, talks, window))
         else:
             taps = where.index(f"server{station['ap']}:eth0"), where.index(f"{station['ns']}:wlan{station['radio']}")
-            least = smallest_delay(packets, station, *taps, address[0]) if len(address) else 0
+            least = smallest_delay(packets[packets["destination" if down else "source"] == address[0]],
+                                   *(taps if down else taps[::-1])) if len(address) else 0
             flows.append(metrics.long_flow(entry, station, talks, window, least))
-            rates[station["name"]] = [
-                a + b
-                for a, b in zip(metrics.bins(talks, begin_ns, STEP_S, steps), rates.get(station["name"], [0] * steps))
-            ]
+            if down:
+                rates[station["name"]] = [a + b for a, b in zip(metrics.bins(talks, begin_ns, STEP_S, steps),
+                                                                rates.get(station["name"], [0] * steps))]
         flows[-1]["cc"] = entry["cc"]
     drops = failures = 0.0
     for truth in truths:
@@ -93,15 +114,17 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         drops += queue_drops(truth, *window)
         failures += counted(truth, "msdu_failed", *window)
     by_station = {mac: row for truth in truths for mac, row in truth["stations"].items() if mac != "wlan"}
-    long = [f for f in flows if f["kind"] == "long"]
-    short = [f for f in flows if f["kind"] != "long"]
+    up = [f for f in flows if f["direction"] == "up" and f["kind"] == "long"]
+    downloads = [f for f in flows if f["direction"] == "down"]
+    long = [f for f in downloads if f["kind"] == "long"]
+    short = [f for f in downloads if f["kind"] != "long"]
     first = truths[0]["begin_ns"]
     seconds = metrics.first_seconds(every, (first + plan["evaluate"]["warmup_s"] * 1e9,
                                             first + plan["duration_s"] * 1e9))
     times = [t for f in short for t in f["fct_ms"]]
-    offered, missing, again = (sum(f[name] for f in flows) for name in ("packets", "lost", "retransmissions"))
+    offered, missing, again = (sum(f[name] for f in downloads) for name in ("packets", "lost", "retransmissions"))
     cell = {
-        "throughput_mbps": sum(f["goodput_mbps"] for f in flows), "long_mbps": sum(f["goodput_mbps"] for f in long), **{
+        "throughput_mbps": sum(f["goodput_mbps"] for f in downloads), "long_mbps": sum(f["goodput_mbps"] for f in long), **{
             name: mean(f[name] for f in long) for name in OVER_FLOWS
         }, "congestion_loss_ratio": max(0.0, again - failures) / offered if offered else None,
         "kernel_loss_ratio": drops / offered if offered else None,
@@ -111,7 +134,9 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         "fct_p95_ms": float(np.percentile(times, 95)) if times else None, "short_flows": len(times),
         "short_unfinished": sum(f["unfinished"] for f in short), "new_flows": len(seconds),
         "first_second_own_drops": mean(own for own, _ in seconds),
-        "first_second_drops": mean(whole for _, whole in seconds), "others_ratio": others(plan, long)
+        "first_second_drops": mean(whole for _, whole in seconds), "others_ratio": others(plan, long),
+        "duplicate_ack_ratio": ratio(long, "duplicate_acks"), "ce_ratio": mean(f["ce_ratio"] for f in long),
+        "ece_ratio": mean(f["ece_ratio"] for f in long), **(uploads(up) if up else {})
     }
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
             "wired_ms": plan["wired"]["delay_ms"]}

@@ -4,6 +4,7 @@ import pathlib
 from dataclasses import dataclass
 
 import yaml
+from host.scenario import CONGESTION_CONTROLS
 
 POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
 
@@ -14,7 +15,20 @@ def _said(policy: str) -> dict:
     return yaml.safe_load((POLICIES / policy / "evaluate.yaml").read_text(encoding="utf-8"))
 
 
+#: Of rwnd-fair: what is played where no method is named.
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
+#: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself.
+SENDERS: dict[str, tuple[str, bool]] = {
+    **{control: (control, False) for control in CONGESTION_CONTROLS},
+    "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True)
+}
+#: The access point's queue, by name: a scenario's `ap.queue`. {fifo_pkts} is the scenario's.
+QUEUE_KINDS: dict[str, dict] = {
+    "fifo": {"mode": "qdisc", "kind": "pfifo limit {fifo_pkts}"},
+    "fq": {"mode": "txq"},  # mac80211's, with FQ-CoDel and airtime fairness
+    "fq-ce1": {"mode": "txq", "ce_us": 1000}, "fq-ce5": {"mode": "txq", "ce_us": 5000},  # marks from that wait on
+    "cake": {"mode": "qdisc", "kind": "cake unlimited"}, "cake-ack": {"mode": "qdisc", "kind": "cake unlimited ack-filter"}
+}
 #: The policy with a part left out, by name: numbers that replace the policy file's.
 ABLATIONS: dict[str, dict[str, int]] = _said("rwnd-fair")["ablations"]
 #: Ablations by numbers that the policy no longer has: read from kept results, never played.
@@ -43,6 +57,21 @@ class Method:
     act: str = ""
 
     @property
+    def cc(self) -> str:
+        """The senders' congestion control, as the kernel calls it."""
+        return SENDERS[self.control][0]
+
+    @property
+    def ecn(self) -> bool:
+        """Whether all senders ask for ECN."""
+        return SENDERS[self.control][1]
+
+    def ap_queue(self, fifo_pkts: int) -> dict:
+        """`ap.queue` of a scenario; `fifo_pkts`: what a FIFO holds."""
+        return {key: value.format(fifo_pkts=fifo_pkts) if isinstance(value, str) else value
+                for key, value in QUEUE_KINDS[self.queue].items()}
+
+    @property
     def name(self) -> str:
         return f"{self.control}-{self.queue}" + (f"+{self.act}" if self.act else "")
 
@@ -68,10 +97,10 @@ class Method:
 def method(name: str) -> Method:
     base, _, act = name.partition("+")
     control, _, queue = base.partition("-")
-    if control not in CONTROLS or queue not in QUEUES or act not in ACTS or name.endswith("+"):
+    if control not in SENDERS or queue not in QUEUE_KINDS or act not in ACTS or name.endswith("+"):
         raise MethodError(
-            f"no method {name}; a method is CONTROL-QUEUE or CONTROL-QUEUE+ACT: {'|'.join(CONTROLS)},"
-            f" {'|'.join(QUEUES)}, {'|'.join(ACTS[1:])}"
+            f"no method {name}; a method is CONTROL-QUEUE or CONTROL-QUEUE+ACT: {'|'.join(SENDERS)},"
+            f" {'|'.join(QUEUE_KINDS)}, {'|'.join(ACTS[1:])}"
         )
     return Method(control, queue, act)
 

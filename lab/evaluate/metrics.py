@@ -16,6 +16,11 @@ the server sent them.
     retransmissions  data packets of sequence space that was sent before
     fct              a short flow: its SYN sent to the acknowledgement of its last byte received; a burst of a
                      connection that stays: its first packet sent to the acknowledgement of its last byte
+    ack wait         an upload: one way of an acknowledgement, server's port to station's radio, less the smallest of its
+                     flow: what uplink flows wait for in the access point's queue
+    duplicate_acks   acknowledgements that came to the sender, say nothing new and carry no data
+    ce, ece          of a flow: share of its data packets that arrived marked (CE); of acknowledgements that came and
+                     echo a mark (ECE)
     first second     packets that left the server within a second of a new connection's SYN and never came: of that
                      connection, and of all that go through its access point
 """
@@ -23,7 +28,7 @@ import ipaddress
 
 import numpy as np
 
-from .tap import ACK, SYN
+from .tap import ACK, CE, ECE, FIN, SYN
 
 PERCENTILES = {"p95": 95, "p99": 99}
 SECOND_NS = 1_000_000_000
@@ -72,18 +77,20 @@ def jitter(delay_ns: np.ndarray) -> tuple[float | None, float | None]:
 
 
 class Conversation:
-    """One connection's packets, as four arrays in order of time."""
+    """One connection's packets, as four arrays in order of time. `listener`: address and port of the end to which data
+    go; taps are those of the end that sends and of the one that receives.
+    """
 
-    def __init__(self, packets: np.ndarray, server_tap: int, station_tap: int, client: tuple[int, int]):
-        down = (packets["destination"] == client[0]) & (packets["destination_port"] == client[1])
-        at_server = packets["tap"] == server_tap
-        data = down & (packets["payload_bytes"] > 0)
-        self.sent = packets[data & at_server & (packets["sent"] == 1)]
-        self.arrived = packets[data & (packets["tap"] == station_tap) & (packets["sent"] == 0)]
-        self.acks = packets[~down & at_server & (packets["sent"] == 0) & (packets["flags"] & ACK > 0)]
-        self.answers = packets[~down & (packets["tap"] == station_tap) & (packets["sent"] == 1) &
+    def __init__(self, packets: np.ndarray, sender_tap: int, receiver_tap: int, listener: tuple[int, int]):
+        to_listener = (packets["destination"] == listener[0]) & (packets["destination_port"] == listener[1])
+        at_sender = packets["tap"] == sender_tap
+        data = to_listener & (packets["payload_bytes"] > 0)
+        self.sent = packets[data & at_sender & (packets["sent"] == 1)]
+        self.arrived = packets[data & (packets["tap"] == receiver_tap) & (packets["sent"] == 0)]
+        self.acks = packets[~to_listener & at_sender & (packets["sent"] == 0) & (packets["flags"] & ACK > 0)]
+        self.answers = packets[~to_listener & (packets["tap"] == receiver_tap) & (packets["sent"] == 1) &
                                (packets["flags"] & ACK > 0)]
-        syn = packets[down & at_server & (packets["flags"] & SYN > 0)]
+        syn = packets[to_listener & at_sender & (packets["flags"] & SYN > 0)]
         self.open_ns, self.first_seq = (int(syn["t_ns"][0]), (int(syn["seq"][0]) + 1) %
                                         (1 << 32)) if len(syn) else (None, None)
         self.where = match(self.sent, self.arrived)
@@ -121,25 +128,40 @@ class Conversation:
         sent = self.sent["t_ns"][row_sent[last[good]]]
         return sent, (self.acks["t_ns"][back[good]] - sent).astype(np.int64)
 
+    def ack_delays(self) -> tuple[np.ndarray, np.ndarray]:
+        """(time sent, delay) of acknowledgements that came to the sender."""
+        back = match(self.answers, self.acks)
+        came = back >= 0
+        sent = self.answers["t_ns"][came]
+        return sent, (self.acks["t_ns"][back[came]] - sent).astype(np.int64)
+
+    def duplicates(self) -> np.ndarray:
+        """Which of `acks` acknowledge what the one before did, and carry neither data, SYN nor FIN."""
+        if not len(self.acks):
+            return np.zeros(0, bool)
+        same = np.concatenate([[False], np.diff(self.acks["ack"].astype(np.int64)) == 0])
+        return same & (self.acks["payload_bytes"] == 0) & (self.acks["flags"] & (SYN | FIN) == 0)
+
     def acknowledged(self, t_ns: float) -> int:
-        """Bytes acknowledged to the server by a time."""
+        """Bytes acknowledged to the sender by a time."""
         n = np.searchsorted(self.acks["t_ns"], t_ns, side="right")
         return int(max(0, ahead(self.acks["ack"][:n], self.first_seq).max())) if n and self.first_seq is not None else 0
 
 
 def conversations(packets: np.ndarray, plan: dict, truth_flows: list[dict], places: list[str]):
-    """(flow's entry in the truth, its station, its connections) for each flow that goes down."""
+    """(flow's entry in the truth, its station, its connections) for each flow, down or up."""
     stations = {s["name"]: s for s in plan["stations"]}
     for flow in truth_flows:
-        if flow["direction"] != "down":
-            continue
         station = stations[flow["station"]]
-        client = (int(ipaddress.IPv4Address(flow["listener"][0])), flow["listener"][1])
-        mine = packets[((packets["destination"] == client[0]) & (packets["destination_port"] == client[1]))
-                       | ((packets["source"] == client[0]) & (packets["source_port"] == client[1]))]
+        listener = (int(ipaddress.IPv4Address(flow["listener"][0])), flow["listener"][1])
+        mine = packets[((packets["destination"] == listener[0]) & (packets["destination_port"] == listener[1]))
+                       | ((packets["source"] == listener[0]) & (packets["source_port"] == listener[1]))]
         taps = places.index(f"server{station['ap']}:eth0"), places.index(f"{station['ns']}:wlan{station['radio']}")
-        server_port = np.where(mine["destination"] == client[0], mine["source_port"], mine["destination_port"])
-        yield flow, station, [Conversation(mine[server_port == port], *taps, client) for port in np.unique(server_port)]
+        if flow["direction"] == "up":
+            taps = taps[::-1]
+        port_of_sender = np.where(mine["destination"] == listener[0], mine["source_port"], mine["destination_port"])
+        yield flow, station, [Conversation(mine[port_of_sender == port], *taps, listener)
+                              for port in np.unique(port_of_sender)]
 
 
 def long_flow(flow: dict, station: dict, talks: list[Conversation], window: tuple[float, float], least_ns: int) -> dict:
@@ -154,14 +176,23 @@ def long_flow(flow: dict, station: dict, talks: list[Conversation], window: tupl
     again = sum(int((s & c.retransmitted()).sum()) for s, c in zip(sent, talks))
     again_bytes = sum(int(c.sent["payload_bytes"][s & c.retransmitted()].sum()) for s, c in zip(sent, talks))
     j, j_abs = jitter(delay)
+    ack_wait = [d - d.min() for d in (d for _, d in (c.ack_delays() for c in talks)) if len(d)]
+    arrived = [c.arrived[within(c.arrived["t_ns"])] for c in talks]
+    acks = [within(c.acks["t_ns"]) for c in talks]
+    share = lambda part, whole: part / whole if whole else None
     return {
-        "station": station["name"], "ap": station["ap"], "kind": "long",
+        "station": station["name"], "ap": station["ap"], "kind": "long", "direction": flow["direction"],
         "goodput_mbps": sum(c.acknowledged(end) - c.acknowledged(begin)
                             for c in talks) * 8e3 / (end - begin), **describe(delay, "delay"),
         **describe(delay - least_ns, "queueing"), **describe(rtt, "rtt"), "jitter_ms": j, "jitter_abs_ms": j_abs,
         "packets": packets, "lost": lost, "loss_ratio": lost / packets if packets else None, "retransmissions": again,
         "retransmission_ratio": again / packets if packets else None, "rtt_samples": len(rtt), "sent_bytes": sum(
-            int(c.sent["payload_bytes"][s].sum()) for s, c in zip(sent, talks)), "again_bytes": again_bytes
+            int(c.sent["payload_bytes"][s].sum()) for s, c in zip(sent, talks)), "again_bytes": again_bytes,
+        **describe(np.concatenate(ack_wait) if ack_wait else np.zeros(0), "ack_wait"),
+        "duplicate_acks": sum(int((a & c.duplicates()).sum()) for a, c in zip(acks, talks)),
+        "ce_ratio": share(sum(int((a["ecn"] == CE).sum()) for a in arrived), sum(len(a) for a in arrived)),
+        "ece_ratio": share(sum(int((a & (c.acks["flags"] & ECE > 0)).sum()) for a, c in zip(acks, talks)),
+                           sum(int(a.sum()) for a in acks))
     }
 
 
@@ -182,7 +213,8 @@ def short_flow(flow: dict, station: dict, talks: list[Conversation], window: tup
         else:
             unfinished += 1
     return {
-        "station": station["name"], "ap": station["ap"], "kind": "short", "goodput_mbps": bytes_ * 8e3 / (end - begin),
+        "station": station["name"], "ap": station["ap"], "kind": "short",
+        "direction": flow["direction"], "goodput_mbps": bytes_ * 8e3 / (end - begin),
         "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again
     }
 
@@ -211,7 +243,8 @@ def burst_flow(flow: dict, station: dict, talks: list[Conversation], window: tup
             else:
                 unfinished += 1
     return {
-        "station": station["name"], "ap": station["ap"], "kind": "burst", "goodput_mbps": bytes_ * 8e3 / (end - begin),
+        "station": station["name"], "ap": station["ap"], "kind": "burst",
+        "direction": flow["direction"], "goodput_mbps": bytes_ * 8e3 / (end - begin),
         "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again
     }
 

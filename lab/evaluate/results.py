@@ -11,7 +11,7 @@ FLOW = [
     "station", "ap", "kind", "goodput_mbps", "delay_mean_ms", "delay_p95_ms", "delay_p99_ms", "queueing_mean_ms",
     "queueing_p95_ms", "queueing_p99_ms", "rtt_mean_ms", "rtt_p95_ms", "rtt_p99_ms", "jitter_ms", "jitter_abs_ms",
     "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished",
-    "cc"
+    "cc", "direction", "ack_wait_mean_ms", "ack_wait_p95_ms", "ack_wait_p99_ms", "duplicate_acks", "ce_ratio", "ece_ratio"
 ]
 HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
 MADE_OF = ("exporter", "policy", "tree", "window")
@@ -23,10 +23,10 @@ FAIR_OF = ("flow", "station", "ap")
 
 
 def fairness(flows: list[dict]) -> dict[str, float | None]:
-    """Jain's indices of a cell's long flows. Throughputs of a station or an access point are added up, delay and jitter
+    """Jain's indices of a cell's long downloads. Throughputs of a station or an access point are added up, delay and jitter
     are means over its flows. None where no flow has the figure.
     """
-    long, out = [flow for flow in flows if flow["kind"] == "long"], {}
+    long, out = [flow for flow in flows if flow["kind"] == "long" and flow.get("direction") != "up"], {}
     for name, figure in FAIR_FIGURES.items():
         for of in FAIR_OF:
             groups: dict = {}
@@ -78,14 +78,15 @@ class Results:
         return cls(cells, found, failures)
 
     def station_goodput(self, scenario: str, which: Method) -> dict[str, dict[int, float]]:
-        """Mbit/s of a station's long flows, by station and seed."""
+        """Mbit/s of a station's long flows, by station and seed; of its uploads by themselves, under "NAME up"."""
         rates: dict[str, dict[int, float]] = {}
         for cell, one in self.found.items():
             if cell.scenario != scenario or cell.method != which:
                 continue
             for flow in one["flows"]:
                 if flow["kind"] == "long":
-                    of = rates.setdefault(flow["station"], {})
+                    up = " up" if flow.get("direction") == "up" else ""
+                    of = rates.setdefault(flow["station"] + up, {})
                     of[cell.seed] = of.get(cell.seed, 0.0) + flow["goodput_mbps"]
         return rates
 

@@ -40,10 +40,13 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
     for flow in given["flows"]:
-        flow["cc"] = other(method.control) if flow.get("cc") == OTHER else method.control
+        flow["cc"] = other(method.cc) if flow.get("cc") == OTHER else method.cc
+        if flow["cc"] == "dctcp":
+            flow["peer_cc"] = flow["cc"]  # its marks are told packet by packet
     given["seed"] = seed
-    queue = {"mode": "txq"} if method.queue == "fq" else {"mode": "qdisc", "kind": f"pfifo limit {extra['fifo_pkts']}"}
-    given["ap"] = {"security": "open", "queue": queue}
+    if method.ecn:
+        given["ecn"] = True
+    given["ap"] = {"security": "open", "queue": method.ap_queue(extra["fifo_pkts"])}
     if extra["trace"]:
         given["changes"] = given.get("changes", []) + trace(scenario.merge(TRACE, extra["trace"], f"{name}.trace"),
                                                             given["duration_s"])
@@ -67,7 +70,7 @@ def trace(spec: dict, duration_s: float) -> list[dict]:
 
 def other(control: str) -> str:
     """The congestion control that a method's is mixed with."""
-    return CONTROLS[(CONTROLS.index(control) + 1) % len(CONTROLS)]
+    return CONTROLS[(CONTROLS.index(control) + 1) % len(CONTROLS)] if control in CONTROLS else CONTROLS[0]
 
 
 def walk(spec: dict, steps: int, chance: random.Random) -> list[float]:

@@ -39,7 +39,7 @@ class Ap:
             batch("ip", ["link set lo up"], self.ns)
             wifi.move(self.number, self.ns)
         switch_off(self.wlan, self.ns, ("tso", "gso", "gro"))
-        self.wired = Wired(self.number, self.ns, plan["ap"]["bridge"], plan["wired"]["delay_ms"])
+        self.wired = Wired(self.number, self.ns, plan["ap"]["bridge"], plan["wired"])
         bridged = "br-lan" if plan["ap"]["bridge"] == "linux" else None
         wifi.start_ap(plan["medium"], self.wlan, self.ssid, self.ns, bridged, plan["ap"]["security"])
         if not bridged:
@@ -48,11 +48,15 @@ class Ap:
             batch("tc", [f"qdisc replace dev {self.wlan} root {queue['kind']}"], self.ns)
         else:
             write(f"/sys/kernel/debug/ieee80211/phy{self.number}/aqm", f"fq_limit {queue['limit']}")
+            write("/sys/module/mac80211/parameters/codel_ce_us", str(queue["ce_us"]))
 
     def join(self) -> None:
         """The stations, once every AP beacons: a station that scans too early looks again only seconds later."""
         plan = self.plan
         batch("ip", [f"netns add {s['ns']}" for s in self.stations])
+        for ns in (self.wired.server_ns, *(s["ns"] for s in self.stations)) if plan["ecn"] else ():
+            with inside(ns):
+                write("/proc/sys/net/ipv4/tcp_ecn", "1")
         for s in self.stations:
             self.set_link(s)
             wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"], plan["ap"]["security"],

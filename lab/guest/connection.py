@@ -26,12 +26,20 @@ def tcp_info(sock: socket.socket) -> dict:
     }
 
 
+def choose(sock: socket.socket, cc: str | None) -> None:
+    """The congestion control of a socket; None leaves it to the system."""
+    if cc is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+
+
 class Listener:
     """Accepts on a free port in a namespace; shared by all connections towards that host."""
 
-    def __init__(self, ns: str, address: str):
+    def __init__(self, ns: str, address: str, cc: str | None = None):
+        """`cc`: of what it accepts, as for Connection."""
         with inside(ns):
             self.socket = socket.create_server((address, 0), backlog=256)
+        choose(self.socket, cc)
         self.socket.setblocking(False)
         self.address = self.socket.getsockname()
 
@@ -130,14 +138,14 @@ class Connection:
     would; or, with bursts, what `burst` allows.
     """
 
-    def __init__(self, ns: str, to: tuple, cc: str, mss: int, rate_bps: int, total_bytes: int | None, dscp: int = 0,
+    def __init__(self, ns: str, to: tuple, cc: str | None, mss: int, rate_bps: int, total_bytes: int | None, dscp: int = 0,
                  bursts: bool = False):
         self.rate_bps, self.left, self.credit_bytes, self.open = rate_bps, total_bytes, 0.0, True
         self.limited = bool(rate_bps) or bursts
         with inside(ns):
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self.socket.setblocking(False)
-        self.socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        choose(self.socket, cc)
         self.socket.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 131072)
         self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
         if mss:

@@ -21,7 +21,8 @@ class Flow:
         self.spec, self.period_s = spec, period_s
         down, server_ns = spec["direction"] == "down", f"server{ap}"
         self.from_ns, to_ns = (server_ns, station["ns"]) if down else (station["ns"], server_ns)
-        self.listener = (Sink if spec["udp"] else Listener)(to_ns, address(ap, station["host"] if down else 1))
+        host = address(ap, station["host"] if down else 1)
+        self.listener = Sink(to_ns, host) if spec["udp"] else Listener(to_ns, host, spec["peer_cc"])
         self.connections: list[Connection] = []
         self.next_s, self.stop_s = spec["start_s"], spec["stop_s"]
         self.burst_s = spec["start_s"]  # of the next burst

@@ -2,8 +2,9 @@
 
   station netns ~~ wlan0 [AP: bridge br-lan] lan0 -- wan0 [delay netns: bridge] wan1 -- eth0 [server netns]
 
-Half of the delay is on wan0 (towards the AP), half on wan1 (towards the server): neither is a queue of the AP. Offloads
-are off everywhere, so that what is captured on lan0 are the packets of the wire with their real checksums.
+Half of the delay is on wan0 (towards the AP), half on wan1 (towards the server), and so is half of the jitter; loss,
+rate and limit are those of each. Neither is a queue of the AP. Offloads are off everywhere, so that what is captured on
+lan0 are the packets of the wire with their real checksums.
 """
 import os
 import time
@@ -22,9 +23,20 @@ def address(ap: int, host: int) -> str:
     return f"10.20.{ap}.{host}"
 
 
+def netem(wired: dict) -> str:
+    """Arguments of netem for one way of the path. Without more than delay they are what they always were."""
+    delay_ms, jitter_ms = wired["delay_ms"] / 2, wired["jitter_ms"] / 2
+    words = [f"delay {delay_ms}ms" + (f" {jitter_ms}ms" if jitter_ms else "")]
+    if wired["loss"]:
+        words.append(f"loss {100 * wired['loss']:.6g}%")
+    if wired["rate_mbps"]:
+        words.append(f"rate {round(wired['rate_mbps'] * 1e6)}bit")
+    return " ".join((*words, f"limit {int(wired['limit_pkts'])}"))
+
+
 class Wired:
-    def __init__(self, ap: int, ns: str | None, bridge: str, delay_ms: float):
-        self.ap_ns, self.bridge = ns, bridge
+    def __init__(self, ap: int, ns: str | None, bridge: str, wired: dict):
+        self.path, self.ap_ns, self.bridge = dict(wired), ns, bridge
         self.delay_ns, self.server_ns = f"delay{ap}", f"server{ap}"
         self.lan = "lan0"
         batch("ip", [f"netns add {self.delay_ns}", f"netns add {self.server_ns}"])
@@ -38,15 +50,15 @@ class Wired:
             switch_off(port, where, OFFLOADS)
         batch("tc", ["qdisc add dev lan0 root fq_codel"], ns)
         batch("ip", ["link set lan0 up"], ns)
-        self.set_delay(delay_ms)
+        self.set_delay(wired["delay_ms"])
         self.make_bridge()
         batch("ip", [f"addr add {address(ap, AP_HOST)}/24 dev br-lan"], ns)
 
     def set_delay(self, delay_ms: float) -> None:
-        """Round-trip delay of the wired path."""
-        batch("tc",
-              [f"qdisc replace dev {port} root netem delay {delay_ms / 2}ms limit 20000"
-               for port in ("wan0", "wan1")], self.delay_ns)
+        """Round-trip delay of the wired path; what else it has stays."""
+        self.path["delay_ms"] = delay_ms
+        batch("tc", [f"qdisc replace dev {port} root netem {netem(self.path)}" for port in ("wan0", "wan1")],
+              self.delay_ns)
 
     def make_bridge(self) -> None:
         if self.bridge == "linux":

@@ -18,8 +18,9 @@ DEFAULTS = {
         "freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3,
         "noise_dbm": -92, "retries": 7, "ampdu_us": 4000, "lower_permille": 100
     },
-    "ap": {"bridge": "linux", "security": "wpa2", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
-    "wired": {"delay_ms": 20},
+    "ap": {"bridge": "linux", "security": "wpa2", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel", "ce_us": 0}},
+    "wired": {"delay_ms": 20, "jitter_ms": 0, "loss": 0.0, "rate_mbps": 0, "limit_pkts": 20000},
+    "ecn": False,
     "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
     "stations": [],
     "flows": [],
@@ -31,9 +32,11 @@ DEFAULTS = {
 }
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
 FLOW = {
-    "station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0,
+    "station": None, "direction": "down", "cc": "cubic", "peer_cc": None, "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0,
     "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0
 }
+#: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source.
+CONGESTION_CONTROLS = ("reno", "cubic", "bbr", "dctcp", "illinois", "vegas", "veno", "westwood")
 SESSION = {
     "station": None, "direction": "down", "cc": "cubic", "together": False, "active_s": [5, 60], "idle_s": [5, 60],
     "parallel": 1, "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8], "dscp": 0
@@ -81,6 +84,9 @@ def plan(name: str, given: dict) -> dict:
                python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
+    wired(out["wired"], f"{name}.wired")
+    if not isinstance(out["ecn"], bool):
+        raise ScenarioError(f"{name}.ecn: true or false, not {out['ecn']}")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
     out["stations"] = stations(out, name)
     names = {s["name"] for s in out["stations"]} | {s["group"] for s in out["stations"]}
@@ -91,9 +97,31 @@ def plan(name: str, given: dict) -> dict:
     ]
     if out["ap"]["queue"]["mode"] not in ("txq", "qdisc"):
         raise ScenarioError(f"{name}.ap.queue.mode: txq or qdisc, not {out['ap']['queue']['mode']}")
+    ce_us = out["ap"]["queue"]["ce_us"]
+    if not isinstance(ce_us, int) or not 0 <= ce_us < 10**6 or (ce_us and out["ap"]["queue"]["mode"] != "txq"):
+        raise ScenarioError(f"{name}.ap.queue.ce_us: µs below a second, and only with mode txq, not {ce_us}")
     if out["ap"]["security"] not in ("wpa2", "open"):
         raise ScenarioError(f"{name}.ap.security: wpa2 or open, not {out['ap']['security']}")
     return out
+
+
+def wired(w: dict, where: str) -> None:
+    """ScenarioError for a value that the path cannot have."""
+    for key in ("delay_ms", "jitter_ms", "rate_mbps", "limit_pkts"):
+        if not isinstance(w[key], int | float) or isinstance(w[key], bool) or w[key] < 0:
+            raise ScenarioError(f"{where}.{key}: a number from 0 on, not {w[key]}")
+    if not isinstance(w["loss"], int | float) or not 0 <= w["loss"] < 1:
+        raise ScenarioError(f"{where}.loss: a share below 1, not {w['loss']}")
+    if w["jitter_ms"] > w["delay_ms"]:
+        raise ScenarioError(f"{where}.jitter_ms: {w['jitter_ms']} is more than the delay, {w['delay_ms']}")
+    if w["limit_pkts"] != int(w["limit_pkts"]) or not w["limit_pkts"]:
+        raise ScenarioError(f"{where}.limit_pkts: a whole number from 1 on, not {w['limit_pkts']}")
+
+
+def congestion_control(name: str | None, where: str) -> None:
+    """None stands for the system's default."""
+    if name is not None and name not in CONGESTION_CONTROLS:
+        raise ScenarioError(f"{where}: {name} is none of {', '.join(CONGESTION_CONTROLS)}, nor null, the default")
 
 
 def members(station_list: list[dict], name: str) -> list[str]:
@@ -129,6 +157,8 @@ def flows(out: dict, name: str) -> list[dict]:
         f = merge(FLOW, entry, f"{name}.flows[{i}]")
         if f["direction"] not in ("down", "up"):
             raise ScenarioError(f"{name}.flows[{i}].direction: down or up, not {f['direction']}")
+        for key in ("cc", "peer_cc"):
+            congestion_control(f[key], f"{name}.flows[{i}].{key}")
         if f["udp"] and not f["rate_mbps"]:
             raise ScenarioError(f"{name}.flows[{i}]: udp needs rate_mbps")
         if f["burst_kb"] and (f["every_s"] <= 0 or f["size_kb"] or f["rate_mbps"] or f["udp"]):
@@ -153,6 +183,7 @@ def sessions(out: dict, name: str) -> list[dict]:
             raise ScenarioError(f"{where}: no station {s['station']}")
         if s["direction"] not in ("down", "up"):
             raise ScenarioError(f"{where}.direction: down or up, not {s['direction']}")
+        congestion_control(s["cc"], f"{where}.cc")
         for key in ("active_s", "idle_s", "parallel", "rate_mbps", "size_kb", "every_s"):
             s[key] = span(s[key], f"{where}.{key}")
         for key in ("active_s", "idle_s", *(["every_s"] if s["size_kb"][1] else [])):

@@ -48,6 +48,14 @@ def test_every_scenario_file_is_valid(path):
     ({"stations": [{"name": "a"}], "flows": [{"station": "a", "direction": "sideways"}]}, "down or up"),
     ({"stations": [{"name": "a"}], "changes": [{"stations": ["a"]}]}, "needs at_s"),
     ({"stations": [{"name": "a"}], "ap": {"queue": {"mode": "magic"}}}, "txq or qdisc"),
+    ({"stations": [{"name": "a"}], "ap": {"queue": {"mode": "qdisc", "ce_us": 1000}}}, "only with mode txq"),
+    ({"stations": [{"name": "a"}], "wired": {"loss": 1}}, "wired.loss: a share below 1"),
+    ({"stations": [{"name": "a"}], "wired": {"jitter_ms": 30}}, "30 is more than the delay, 20"),
+    ({"stations": [{"name": "a"}], "wired": {"rate_mbps": -1}}, "wired.rate_mbps: a number from 0 on"),
+    ({"stations": [{"name": "a"}], "wired": {"limit_pkts": 0}}, "wired.limit_pkts: a whole number from 1 on"),
+    ({"stations": [{"name": "a"}], "ecn": "yes"}, "ecn: true or false"),
+    ({"stations": [{"name": "a"}], "flows": [{"station": "a", "cc": "cubik"}]}, "cubik is none of reno, cubic"),
+    ({"stations": [{"name": "a"}], "flows": [{"station": "a", "peer_cc": "bbr3"}]}, "peer_cc: bbr3 is none of"),
 ])
 def test_a_wrong_scenario_is_refused_by_name(given, complaint):
     with pytest.raises(scenario.ScenarioError, match=complaint):

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from evaluate import cell, metrics
-from evaluate.tap import ACK, RECORD, SYN
+from evaluate.tap import ACK, CE, ECE, RECORD, SYN
 
 SERVER, CLIENT, SERVER_PORT, CLIENT_PORT = 0x0a140001, 0x0a14000a, 40000, 5001
 AT_SERVER, AT_STATION = 0, 1
@@ -141,7 +141,7 @@ def test_smallest_delay_takes_the_handshake_too():
     c = Capture()
     c.syn(0, delay_ms=3)
     c.data(10, 0, 9)
-    assert cell.smallest_delay(c.packets(), PLAN["stations"][0], AT_SERVER, AT_STATION, CLIENT) == 3 * MS
+    assert cell.smallest_delay(c.packets(), AT_SERVER, AT_STATION) == 3 * MS
 
 
 def test_counters_are_read_between_the_truths_seconds():
@@ -174,3 +174,34 @@ def test_what_a_new_connection_loses_in_its_first_second_and_what_its_access_poi
     assert metrics.first_seconds(every, (100 * MS, 5000 * MS)) == [(1, 3)], "the others began before"
     assert metrics.first_seconds(every, (100 * MS, 1400 * MS)) == [], "its first second is not whole"
     assert metrics.first_seconds([(0, first), (1, second)], (100 * MS, 5000 * MS)) == [(1, 1)]
+
+
+UP = {"direction": "up", "station": "near", "listener": ["10.20.0.1", SERVER_PORT], "size_kb": 0, "burst_kb": 0}
+
+
+def test_an_upload_is_measured_from_the_station_and_its_acknowledgements_wait():
+    """Ten packets up, of which one is lost and sent again; acknowledgements wait 0, 2, … ms more than 3."""
+    rows = []
+
+    def add(t_ms, tap, sent, up, number, ip_id, payload=0, flags=ACK, ecn=0):
+        ends = (CLIENT, SERVER, CLIENT_PORT, SERVER_PORT) if up else (SERVER, CLIENT, SERVER_PORT, CLIENT_PORT)
+        seq, ack = (number, 7) if up else (7, number)
+        rows.append((round(t_ms * MS), ends[0], ends[1], seq, ack, ends[2], ends[3], ip_id, payload, 1000, tap, flags,
+                     int(sent), ecn, 0))
+
+    add(0, AT_STATION, True, True, 999, 1, flags=SYN)
+    add(2, AT_SERVER, False, True, 999, 1, flags=SYN)
+    for n in range(10):
+        add(10 + 10 * n, AT_STATION, True, True, 1000 + 100 * n, 10 + n, payload=100)
+        if n != 4:
+            add(12 + 10 * n, AT_SERVER, False, True, 1000 + 100 * n, 10 + n, payload=100, ecn=CE if n == 9 else 2)
+            acknowledged = 1000 + 100 * (n + 1 if n < 4 else 4)
+            add(12 + 10 * n, AT_SERVER, True, False, acknowledged, 50 + n, flags=ACK | (ECE if n == 9 else 0))
+            add(15 + 12 * n, AT_STATION, False, False, acknowledged, 50 + n, flags=ACK | (ECE if n == 9 else 0))
+    packets = np.array(rows, RECORD)
+    (_, station, talks), = metrics.conversations(packets[np.argsort(packets["t_ns"], kind="stable")], PLAN, [UP], PLACES)
+    found = metrics.long_flow(UP, station, talks, (0, 1000 * MS), 2 * MS)
+    assert (found["direction"], found["packets"], found["lost"]) == ("up", 10, 1)
+    assert found["queueing_mean_ms"] == 0 and found["goodput_mbps"] == pytest.approx(400 * 8e-6)
+    assert found["ack_wait_mean_ms"] == pytest.approx(np.mean([2 * n for n in range(10) if n != 4]))
+    assert found["duplicate_acks"] == 5 and found["ce_ratio"] == pytest.approx(1 / 9) == found["ece_ratio"]

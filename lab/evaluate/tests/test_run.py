@@ -21,6 +21,11 @@ TINY = {
               {"station": "far", "size_kb": 20, "every_s": 1, "start_s": 1.2, "stop_s": 4.5}]
 }
 METHODS = ("cubic-fifo", "cubic-fifo+clamp")
+UPLINK = {
+    "duration_s": 6, "warmup_s": 2.0, "fifo_pkts": 60, "wired": {"delay_ms": 20},
+    "stations": [{"name": "sta", "count": 2, "rate_mbps": 26}],
+    "flows": [{"station": "sta", "direction": "up"}, {"station": "sta1"}]
+}
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +142,19 @@ def test_a_cell_that_fails_twice_is_shown_and_does_not_hide_the_others(ran, monk
     rows = {row["method"]: row["failed"] for row in pq.read_table(folder / "report/cells.parquet").to_pylist()}
     assert rows == {"cubic-fifo": None, "cubic-fifo+clamp": "RuntimeError: the guest fell over"}
     assert "the guest fell over" in (folder / "report/report.html").read_text()
+
+
+def test_marks_and_uploads_are_measured(ran, monkeypatch):
+    """FQ-CoDel marks what waited 1 ms; DCTCP asks for it, and what it says reaches the sender. Uploads stand beside."""
+    run, folder = ran
+    (folder / "scenarios/tune/uplink.yaml").write_text(yaml.safe_dump(UPLINK))
+    monkeypatch.setattr(sys.modules[__name__], "METHODS", ("dctcp-fq-ce1", "cubic-fq-ce1"))
+    assert run("--scenario", "uplink") == 0
+    cells = {path.parent.name: json.loads(path.read_text()) for path in (folder / "build/cells").rglob("*.json")
+             if "fq-ce1" in path.parent.name}
+    marked, plain = cells["dctcp-fq-ce1"]["cell"], cells["cubic-fq-ce1"]["cell"]
+    assert plain["ce_ratio"] == plain["ece_ratio"] == 0, "a sender that takes no part in ECN is not marked"
+    assert 0.05 < marked["ce_ratio"] < 1 and marked["ece_ratio"] > 0.05
+    for cell in (marked, plain):
+        assert cell["up_mbps"] > 2 and cell["throughput_mbps"] > 1 and cell["up_ack_wait_p95_ms"] > 0
+        assert 0 < cell["up_jain_goodput"] <= 1 and cell["up_rtt_mean_ms"] > 20

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from evaluate import bundle, paper, spread, table, verdict
+from evaluate import bundle, paper, scenarios, spread, table, verdict
 from evaluate.methods import ABLATIONS, ALL, PAST, Method, MethodError, method, to_play
 from evaluate.play import Cell, Settings, overrides
 from evaluate.results import FLOW, MADE_OF, Results, fairness
@@ -173,9 +173,19 @@ def test_limits_of_harm_are_marked_and_said_to_be_sure_or_not():
 def test_names_of_methods():
     assert len(ALL) == 44 and all(method(m.name) == m for m in ALL)
     assert method("cubic-fq+oal").baseline.name == "cubic-fq"
-    for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
+    for wrong in ("tahoe-fq", "cubic-red", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):
             method(wrong)
+
+
+def test_a_method_says_what_senders_and_queue_are():
+    said = lambda name: scenarios.plan({"stations": [{"name": "a"}], "flows": [{"station": "a"}]}, "x", method(name), 1)
+    assert said("cubic-fq")["ecn"] is False and said("cubic_ecn-fq")["ecn"] is True
+    assert [f["cc"] for f in said("cubic_ecn-fq")["flows"]] == ["cubic"]
+    assert [(f["cc"], f["peer_cc"]) for f in said("dctcp-fq-ce5")["flows"]] == [("dctcp", "dctcp")]
+    assert said("dctcp-fq-ce5")["ap"]["queue"]["ce_us"] == 5000
+    assert said("cubic-fifo")["ap"]["queue"]["kind"] == "pfifo limit 123"
+    assert said("cubic-cake-ack")["ap"]["queue"]["kind"] == "cake unlimited ack-filter"
 
 
 def test_the_papers_own_terms_are_of_access_points_and_count_iterations():
