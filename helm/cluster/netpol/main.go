@@ -46,7 +46,9 @@ func run(ctx context.Context, kubeconfig, node string, queue int) error {
 	all := informers.NewSharedInformerFactory(client, 0)
 	controller, err := networkpolicy.NewController(client, all.Networking().V1().NetworkPolicies(),
 		all.Core().V1().Namespaces(), all.Core().V1().Pods(), nil, nil, nil, nil,
-		networkpolicy.Config{NodeName: node, NRIdisabled: true, QueueID: queue})
+		// NRI stays on, though no runtime here has it: without it this version asks a plugin that is not there about
+		// every address that is no pod's.
+		networkpolicy.Config{NodeName: node, QueueID: queue})
 	if err != nil {
 		return err
 	}

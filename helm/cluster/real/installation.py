@@ -180,11 +180,13 @@ class Installation:
                            f" {seconds}") >= access_points
 
     def completeness(self) -> dict[str, int]:
-        """Batches of all access points since ever: how many, how many of them missing, doubled, refused."""
+        """Batches of all access points since ever: how many, how many of them missing, doubled, refused; and how
+        many came after their label windows were closed."""
         names = ("batches", "missing", "dropped", "dead_letters")
         row = self.sql("SELECT sum(batches), sum(missing_batches), sum(rows_dropped), sum(dead_letters) FROM"
                        " oal.v_completeness(from = now() - 86400, to = now() + 60)")
         found = dict(zip(names, map(int, row.split()), strict=True))
+        found["late"] = int(self.sql("SELECT count() FROM oal.late"))
         found["doubled"] = int(self.sql("SELECT count() - uniqExact(ap_id, topic, boot_id, seq) FROM oal.batch"))
         return found
 
