@@ -27,8 +27,9 @@ def test_a_figure_of_an_earlier_day_has_its_mark():
 
 
 def test_every_combination_was_measured():
-    """By nl80211; of the module at least what its aim is about."""
-    for way in (("mips", "budget"), ("mips", "unlimited"), ("x86_64", "unlimited")):
+    """On both machines, by nl80211 and by the module; with the budget on that whose processor is meant."""
+    for way in (("mips", "budget"), ("mips", "unlimited"), ("mips", "module"), ("mips", "module-budget"),
+                ("x86_64", "unlimited"), ("x86_64", "module")):
         assert {(c.stations, c.active, c.packets) for c in CELLS if (c.machine, c.way) == way} >= {
             (n, n, packets) for n in cost.STATIONS if n <= cost.UNLIMITED_MOST for packets in cost.PACKETS
         }, f"{way}"
