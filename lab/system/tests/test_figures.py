@@ -50,3 +50,11 @@ def test_figures_of_other_documents():
     for page, stations, packets, percent, way in found:
         is_ = cell("mips", way, int(stations), int(packets.replace(",", "")))
         assert percent == f"{is_.percent:.1f}", (page, stations, packets, way)
+
+
+def test_the_sentence_about_the_other_machine():
+    text = " ".join((SYSTEM / "README.md").read_text().split())
+    said, = re.findall(r"On x86-64 ten cost ([\d,]+) instructions a tick by the module and ([\d,]+) by nl80211", text)
+    for number, way in zip(said, ("module", "unlimited")):
+        found = cell("x86_64", way, 10, 0)
+        assert int(number.replace(",", "")) == round(found.user) + round(found.kernel)
