@@ -6,7 +6,7 @@ import time
 
 from host import scenario
 
-from . import bundle, methods, play, pool, report, results, scenarios, table
+from . import bundle, methods, play, pool, report, results, scenarios, table, uplink
 
 SHOWN = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
          ("queueing_mean_ms", "queueing", 1), ("rtt_mean_ms", "rtt", 1), ("jitter_ms", "jitter", 2),
@@ -18,7 +18,8 @@ SHOWN = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("d
 def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="lab/evaluate/run", description=__doc__)
     p.add_argument("--set", choices=scenarios.SETS, default="tune",
-                   help="tune: scenarios on which settings are chosen (default); judge: those that tell")
+                   help="tune: scenarios on which settings are chosen (default); judge: those that tell; uplink:"
+                        " stations that upload")
     p.add_argument("--scenario", action="append", help="only this one (several times: these)")
     p.add_argument("--method", action="append",
                    help="CONTROL-QUEUE or CONTROL-QUEUE+ACT, like bbr-fq+oal (several times: these; default: all)")
@@ -145,9 +146,11 @@ def main() -> int:
         if not found.found:
             print("evaluate: none of these cells was played yet: no report", file=sys.stderr)
             return 1
-        print(
-            report.write(found, args.report, f"Evaluation of OAL on the set {args.set}",
-                         report.about(found, args.set, how, play.kernel())))
+        if args.set == "uplink":
+            print(uplink.write(found, args.report))
+        else:
+            print(report.write(found, args.report, f"Evaluation of OAL on the set {args.set}",
+                               report.about(found, args.set, how, play.kernel())))
     return 1 if failures else 0
 
 

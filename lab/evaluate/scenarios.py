@@ -1,5 +1,5 @@
 """Scenario files of the evaluation: those of lab/scenarios with three keys more. Sets: `tune`, on which settings are
-chosen, and `judge`.
+chosen, `judge`, and `uplink`, of stations that upload.
 """
 import copy
 import csv
@@ -13,7 +13,7 @@ from host import scenario
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge")
+SETS = ("tune", "judge", "uplink")
 EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None}
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
 #: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
