@@ -9,7 +9,7 @@
 #include "feature/feature.h"
 #include "packet/flow_table.h"
 #include "control/decision.h"
-#include "control/effects.h"
+#include "effect/effects.h"
 #include "feature/feature_slot.h"
 #include "model/inference.h"
 #include "packet/packet.h"
@@ -612,12 +612,12 @@ static void without_the_first(void)
 static void composed(void)
 {
 	const struct rwnd_flow flow = { .client_port = 1 };
-	const struct effects_flow f = {.place = 3, .id = 7, .flow = &flow},
-				  other = {.place = 3, .id = 8, .flow = &flow};
-	struct effects e = { .rwnd = &data_path };
+	const struct effects_subject f = {.place = 3, .id = 7, .key = &flow},
+				     other = {.place = 3, .id = 8, .key = &flow};
+	struct effects e = { .self = &data_path };
 
 	memset(&calls, 0, sizeof calls);
-	CHECK_EQ(effects_new(&e, 8), 0);
+	CHECK_EQ(effects_new(&e, &effects_rwnd, 8), 0);
 	effects_want(&e, 0, &f, 50000, 500000, 1000000);
 	CHECK(calls.bytes == 50000 && calls.ttl_ms == 500);
 	effects_want(&e, 1, &f, 20000, 300000, 1000000);
