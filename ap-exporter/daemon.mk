@@ -35,13 +35,15 @@ endif
 # headers are this machine's, which suit any, and the link leaves the libraries' functions open. It is for its size and
 # does not run.
 MIPS_INCLUDE := $(B)/mips-include
-$(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(B)/bpf/rwnd.bpfeb.o $(B)/bpf/tap.bpfeb.o
+$(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(B)/bpf/rwnd.bpfeb.o $(B)/bpf/tap.bpfeb.o \
+                             $(B)/bpf/mark.bpfeb.o
 	@mkdir -p $(MIPS_INCLUDE)/openssl; \
 	  ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf \
 	    $(MIPS_INCLUDE)/; \
 	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
 	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF -DHAVE_KMOD \
-	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -DTAP_BPF_OBJECT='"$(B)/bpf/tap.bpfeb.o"' -Isrc \
+	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -DTAP_BPF_OBJECT='"$(B)/bpf/tap.bpfeb.o"' \
+	  -DMARK_BPF_OBJECT='"$(B)/bpf/mark.bpfeb.o"' -Isrc \
 	  -I$(GEN) -I$(MIPS_INCLUDE) $(MIPS16) \
 	  -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread
 

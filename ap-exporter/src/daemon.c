@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "oal_features.h"
 #include "pipeline/pipeline.h"
-#include "rewrite/rwnd.h"
 #include "pseudonym_key.h"
 #include "sinks.h"
 #include "base/version.h"
@@ -28,7 +27,7 @@ struct daemon {
 	struct agent *agent; /* NULL: not configured */
 	struct ap *ap; /* what is collected live; NULL when only replaying */
 	struct pipeline *pipeline; /* the AP's */
-	struct rwnd *rwnd; /* NULL: nothing is enforced */
+	struct data_path data_path; /* of the AP's control */
 	uint16_t version;
 	uint64_t boot_id, started_us, tick_number;
 	uint64_t rested_at; /* tick after which it was last asked how long it may rest */
@@ -96,6 +95,8 @@ static int open_ap(struct daemon *d, const struct daemon *previous, char *err, s
 		.agent = d->agent,
 		.ceiling = config_control(&d->config),
 		.kill_file = d->config.rwnd.kill_file,
+		.mark_ceiling = config_marks(&d->config),
+		.mark_kill_file = d->config.mark.kill_file,
 	};
 	int ret = ap_new(&d->ap, &p, &c, err, err_size);
 
@@ -108,42 +109,13 @@ static int open_ap(struct daemon *d, const struct daemon *previous, char *err, s
 	return 0;
 }
 
-#ifdef HAVE_AGENT
-/*
- * What rewrites windows is there once: a reload takes it over, or leaves it parked. Telemetry does not depend on it, so
- * an AP whose data path cannot be had goes on in shadow, and says so.
- */
-static void open_rwnd(struct daemon *d, struct daemon *previous)
+/* What acts is there once: a reload takes it over, or leaves it parked. */
+static void open_data_path(struct daemon *d, struct daemon *previous)
 {
-	char err[512];
-
-	if (previous && previous->rwnd) {
-		ap_rwnd(previous->ap, NULL);
-		data_path_park(previous->rwnd, &previous->config.rwnd);
-		previous->rwnd = NULL;
-	}
-	if (!d->ap || !ap_controller(d->ap) || !data_path_wanted(&d->config))
-		return;
-	d->rwnd = data_path_parked(&d->config.rwnd);
-	if (!d->rwnd && previous && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
-		log_error("control goes on in shadow: %s", err);
-	ap_rwnd(d->ap, d->rwnd);
+	if (previous)
+		data_path_park(&previous->data_path, &previous->config, previous->ap);
+	data_path_open(&d->data_path, &d->config, d->ap, previous != NULL);
 }
-
-static int check_rwnd(const struct config *c, char *err, size_t err_size)
-{
-	return config_control(c) == OAL_POLICY_MODE_ENFORCE ? rwnd_check(&c->rwnd, err, err_size) : 0;
-}
-
-static void close_rwnd(struct daemon *d)
-{
-	rwnd_close(d->rwnd);
-}
-#else /* no controller */
-static void open_rwnd(struct daemon *d, struct daemon *previous) {}
-static int check_rwnd(const struct config *c, char *err, size_t err_size) { return 0; }
-static void close_rwnd(struct daemon *d) {}
-#endif
 
 /* What the earlier agent has in force goes to flash first, so that this one begins with it. */
 static int open_agent(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
@@ -196,7 +168,7 @@ int daemon_check(const struct config *c, char *err, size_t err_size)
 	if (!ret && c->n_agent)
 		ret = agent_check(c, err, err_size);
 	if (!ret)
-		ret = check_rwnd(c, err, err_size);
+		ret = data_path_check(c, err, err_size);
 	if (!ret && c->exporter.pseudonym_key[0]) {
 		uint8_t key[PSEUDONYM_KEY_BYTES];
 
@@ -242,7 +214,7 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	}
 	if (previous)
 		sinks_own(&d->sinks, &previous->sinks);
-	open_rwnd(d, previous);
+	open_data_path(d, previous);
 	*out = d;
 	return 0;
 }
@@ -280,14 +252,14 @@ void daemon_tick(struct daemon *d, const struct tick *t, const struct clock_qual
 	collectors_tick(&d->collectors, &now);
 }
 
-/* Where windows are lowered, each tick counts: they are so, and end, at one. */
+/* Where windows are lowered or packets marked, each tick counts: they are so, and end, at one. */
 uint32_t daemon_rest(struct daemon *d)
 {
 	const uint32_t passed = (uint32_t)(d->tick_number - d->rested_at);
 	uint32_t rest, decision;
 
 	d->rested_at = d->tick_number;
-	if (!d->pipeline || d->rwnd)
+	if (!d->pipeline || d->data_path.rwnd || d->data_path.mark)
 		return 1;
 	rest = collectors_rest(&d->collectors, passed);
 	decision = pipeline_until_decision(d->pipeline);
@@ -387,7 +359,7 @@ void daemon_free(struct daemon *d)
 	agent_stop(d->agent);
 	collectors_stop(&d->collectors);
 	ap_free(d->ap);
-	close_rwnd(d);
+	data_path_close(&d->data_path);
 	agent_free(d->agent);
 	sinks_close(&d->sinks);
 	free(d);

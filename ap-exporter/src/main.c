@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "memory.h"
 #include "oal_schema.h"
+#include "mark/mark_cli.h"
 #include "rewrite/rwnd_cli.h"
 #include "rpcd.h"
 #include "start.h"
@@ -236,9 +237,11 @@ static int status(const char *path, const char *socket)
 #endif
 
 #ifdef HAVE_RWND
-/* The rewrite as options of the command line say, with a configuration's defaults for the rest. */
-static int rwnd(const char *path, const char *options)
+/* Windows or marks, which have a section of that name, as options of the command line say, with a configuration's
+ * defaults for the rest. */
+static int by_hand(const char *section, const char *path, const char *options)
 {
+	const bool marks = !strcmp(section, "mark");
 	char text[2048], err[1024];
 	int ret;
 
@@ -246,21 +249,22 @@ static int rwnd(const char *path, const char *options)
 		/* A configuration names the AP, a collector and a sink; nothing is opened. */
 		snprintf(text, sizeof text,
 			 "config exporter\noption ap_id rwnd\nconfig packet\noption interface lo\nconfig file\noption "
-			 "path /dev/null\nconfig rwnd\n%s",
-			 options);
+			 "path /dev/null\nconfig %s\n%s",
+			 section, options);
 		ret = config_parse(&config, text, strlen(text), err, sizeof err);
 	} else {
 		ret = config_load(&config, path, err, sizeof err);
 	}
-	if (!ret && !config.n_rwnd) {
-		snprintf(err, sizeof err, "%s has no section 'rwnd': add one, or name --backend and --interface", path);
+	if (!ret && !(marks ? config.n_mark : config.n_rwnd)) {
+		snprintf(err, sizeof err, "%s has no section '%s': add one, or name --backend and --interface", path,
+			 section);
 		ret = -EINVAL;
 	}
 	if (ret < 0) {
 		log_error("%s", err);
 		return 2;
 	}
-	return rwnd_cli(&config.rwnd, stdin, stdout);
+	return marks ? mark_cli(&config.mark, stdin, stdout) : rwnd_cli(&config.rwnd, stdin, stdout);
 }
 #endif
 
@@ -285,6 +289,9 @@ static int usage(FILE *f)
 		   "--max-flows N]\n"
 		   "                                         rewrites receive windows as commands on standard input "
 		   "say (type one: it tells which there are)\n"
+		   "       ap-exporter mark [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE "
+		   "--max-stations N]\n"
+		   "                                         sets CE in packets to stations, the same way\n"
 #endif
 		   "       ap-exporter options               every option of FILE, with default, range and meaning\n"
 		   "FILE is in UCI format; default " CONFIG_PATH "\n");
@@ -315,6 +322,7 @@ int main(int argc, char **argv)
 		{ "ap", required_argument, NULL, 'A' },       { "site", required_argument, NULL, 'S' },
 		{ "backend", required_argument, NULL, 'R' },  { "interface", required_argument, NULL, 'R' },
 		{ "bridge", required_argument, NULL, 'R' },   { "max-flows", required_argument, NULL, 'R' },
+		{ "max-stations", required_argument, NULL, 'R' },
 		{ "ovs-rundir", required_argument, NULL, 'R' }, { "kill-file", required_argument, NULL, 'R' },
 		{ 0 },
 	};
@@ -357,8 +365,8 @@ int main(int argc, char **argv)
 	if (!strcmp(command, "status") && !argc)
 		return status(path, socket);
 #ifdef HAVE_RWND
-	if (!strcmp(command, "rwnd") && !argc)
-		return rwnd(path, rwnd_options);
+	if ((!strcmp(command, "rwnd") || !strcmp(command, "mark")) && !argc)
+		return by_hand(command, path, rwnd_options);
 #endif
 	if (!strcmp(command, "options") && !argc) {
 		config_print_options(stdout);

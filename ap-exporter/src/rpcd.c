@@ -162,7 +162,9 @@ int rpcd_call(const struct config *c, const char *name, FILE *in, FILE *out)
 		return print_status(m, c->exporter.status_socket, out);
 	if (c->rwnd.kill_file[0])
 		return kill_control(c->rwnd.kill_file, in, out);
-	log_error("there is no kill file: set option 'kill_file' of a section 'rwnd'");
+	if (c->mark.kill_file[0])
+		return kill_control(c->mark.kill_file, in, out);
+	log_error("there is no kill file: set option 'kill_file' of a section 'rwnd' or 'mark'");
 	return 1;
 }
 #endif

@@ -9,8 +9,9 @@
 #include "feature/feature.h"
 #include "packet/flow_table.h"
 #include "control/decision.h"
-#include "control/effects.h"
+#include "effect/effects.h"
 #include "feature/feature_slot.h"
+#include "mark/mark.h"
 #include "model/inference.h"
 #include "packet/packet.h"
 #include "pipeline/pipeline.h"
@@ -72,9 +73,56 @@ void rwnd_stats(struct rwnd *r, struct action_stats *s)
 
 void rwnd_json(struct rwnd *r, struct json *t)
 {
+	json_add(t, "{}");
 }
 
 enum oal_rewrite_backend rwnd_backend(const struct rwnd *r)
+{
+	return OAL_REWRITE_BACKEND_BPF;
+}
+
+struct mark {
+	int unused;
+};
+static struct mark marking;
+static struct {
+	struct mark_station station;
+	uint8_t marks;
+	uint32_t ttl_ms;
+	unsigned sets, releases, releases_all;
+} marked;
+
+int mark_set(struct mark *m, const struct mark_station *s, uint8_t marks, uint32_t ttl_ms)
+{
+	CHECK(m == &marking);
+	marked.station = *s;
+	marked.marks = marks;
+	marked.ttl_ms = ttl_ms;
+	marked.sets++;
+	return 0;
+}
+
+int mark_release(struct mark *m, const struct mark_station *s)
+{
+	marked.releases++;
+	return 0;
+}
+
+void mark_release_all(struct mark *m)
+{
+	marked.releases_all++;
+}
+
+void mark_poll(struct mark *m, uint64_t now_us)
+{
+}
+
+void mark_json(struct mark *m, struct json *t)
+{
+	json_add(t, "{}");
+}
+
+enum oal_rewrite_backend mark_backend(const struct mark *m)
 {
 	return OAL_REWRITE_BACKEND_BPF;
 }
@@ -158,14 +206,15 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 	};
 	struct feature_space spaces[OAL_N_TABLES];
 	struct controller_config config = {
-		.ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns,
-		.rwnd = with_data_path ? &data_path : NULL,
+		.ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns, .mark_ceiling = ceiling,
+		.rwnd = with_data_path ? &data_path : NULL, .mark = with_data_path ? &marking : NULL,
 	};
 	struct golden_bundles golden = w.golden, golden2 = w.golden2;
 
 	unlink(KILL_FILE);
 	memset(&w, 0, sizeof w);
 	memset(&calls, 0, sizeof calls);
+	memset(&marked, 0, sizeof marked);
 	w.golden = golden;
 	w.golden2 = golden2;
 	w.due_us = START_US;
@@ -245,7 +294,7 @@ static void ticks(unsigned n)
 	for (; n; n--, w.due_us += TICK_US) {
 		const struct oal_station_row station = {
 			.mac = 2, .device = pipeline_name(w.pipeline, "wlan0"), .interval_ticks = 1,
-			.tx_airtime_us = (w.due_us - START_US) / 2,
+			.tx_airtime_us = (w.due_us - START_US) / 2, .tx_bytes = (w.due_us - START_US) * 3 / 2,
 		};
 		const struct oal_queue_row queue = {
 			.device = station.device, .handle = 1, .parent = UINT32_MAX,
@@ -592,6 +641,70 @@ static unsigned policies_in_status(void)
 	return n;
 }
 
+static const struct oal_action_row *last_of(const char *policy)
+{
+	unsigned i = w.n_rewrites;
+
+	while (i--)
+		if (!strcmp(pipeline_name_of(w.pipeline, w.rewrites[i].policy), policy))
+			return &w.rewrites[i];
+	CHECK(!"there is a row");
+	return &w.rewrites[0];
+}
+
+static void marks_of_stations(void)
+{
+	const struct oal_action_row *r;
+	unsigned sets;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer_to(w.second, &w.golden2, "ok_mark");
+	ticks(500);
+	CHECK_EQ(calls.sets, 0); /* windows are another policy's */
+	CHECK(marked.sets > 0);
+	CHECK_EQ(memcmp(marked.station.mac, "\0\0\0\0\0\2", 6), 0);
+	CHECK_EQ(marked.station.interval_us, 100000);
+	CHECK_EQ(marked.marks, MARK_ALL);
+	CHECK(marked.ttl_ms >= 100 && marked.ttl_ms <= MARK_MAX_TTL_MS);
+	r = last_of("mark");
+	CHECK(r->kind == OAL_ACTION_KIND_MARK && r->subject == 2 && r->mac == 2);
+	CHECK(r->value > 0 && r->reason == OAL_REWRITE_REASON_QUEUE);
+	CHECK(r->backend == OAL_REWRITE_BACKEND_BPF);
+	CHECK(r->queue_us > 15000 && r->rate_kbps > 10000);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE);
+	CHECK_EQ(latest()->clamps, 1);
+	offer("ok_policy_enforce"); /* side by side */
+	ticks(500);
+	CHECK(calls.sets > 0);
+	sets = marked.sets;
+	fclose(fopen(KILL_FILE, "w"));
+	ticks(1);
+	CHECK_EQ(marked.releases, 1);
+	CHECK_EQ(marked.releases_all, 1);
+	ticks(100);
+	CHECK_EQ(marked.sets, sets);
+	r = last_of("mark");
+	CHECK(r->reason == OAL_REWRITE_REASON_KILLED && !r->value);
+	unlink(KILL_FILE);
+	ticks(500);
+	CHECK(marked.sets > sets);
+	controller_mark(w.controller, NULL);
+	sets = marked.sets;
+	ticks(500);
+	CHECK_EQ(marked.sets, sets);
+	CHECK_EQ(last_of("mark")->backend, OAL_REWRITE_BACKEND_SHADOW);
+	CHECK_EQ(last_of("rwnd-fair")->backend, OAL_REWRITE_BACKEND_BPF); /* windows go on */
+	CHECK_EQ(policies_in_status(), 2);
+	end();
+	begin(OAL_POLICY_MODE_SHADOW, true);
+	offer_to(w.second, &w.golden2, "ok_mark");
+	ticks(800);
+	CHECK_EQ(marked.sets, 0);
+	CHECK_EQ(last_of("mark")->backend, OAL_REWRITE_BACKEND_SHADOW);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_SHADOW);
+	end();
+}
+
 static void without_the_first(void)
 {
 	begin(OAL_POLICY_MODE_ENFORCE, false);
@@ -611,13 +724,14 @@ static void without_the_first(void)
 
 static void composed(void)
 {
+	const struct mark_station station = { .mac = { 2 } };
 	const struct rwnd_flow flow = { .client_port = 1 };
-	const struct effects_flow f = {.place = 3, .id = 7, .flow = &flow},
-				  other = {.place = 3, .id = 8, .flow = &flow};
-	struct effects e = { .rwnd = &data_path };
+	const struct effects_subject f = {.place = 3, .id = 7, .key = &flow},
+				     other = {.place = 3, .id = 8, .key = &flow};
+	struct effects e = { .self = &data_path };
 
 	memset(&calls, 0, sizeof calls);
-	CHECK_EQ(effects_new(&e, 8), 0);
+	CHECK_EQ(effects_new(&e, &effects_rwnd, 8), 0);
 	effects_want(&e, 0, &f, 50000, 500000, 1000000);
 	CHECK(calls.bytes == 50000 && calls.ttl_ms == 500);
 	effects_want(&e, 1, &f, 20000, 300000, 1000000);
@@ -642,6 +756,18 @@ static void composed(void)
 	CHECK_EQ(calls.bytes, 50000);
 	effects_give_up(&e, 0, true);
 	CHECK_EQ(calls.releases_all, 1);
+	effects_free(&e);
+	memset(&marked, 0, sizeof marked);
+	e = (struct effects){ .self = &marking };
+	CHECK_EQ(effects_new(&e, &effects_mark, 8), 0);
+	effects_want(&e, 0, &(struct effects_subject){3, 7, &station}, MARK_ECT1, 500000, 1000000);
+	CHECK(marked.marks == MARK_ECT1 && marked.ttl_ms == 500);
+	effects_want(&e, 1, &(struct effects_subject){3, 7, &station}, MARK_ECT0, 300000, 1000000);
+	CHECK(marked.marks == MARK_ALL && marked.ttl_ms == 300); /* both, no longer than either */
+	effects_want(&e, 0, &(struct effects_subject){3, 7, &station}, 0, 0, 1100000);
+	CHECK(marked.marks == MARK_ECT0 && marked.ttl_ms == 200);
+	effects_want(&e, 1, &(struct effects_subject){3, 7, &station}, 0, 0, 1100000);
+	CHECK_EQ(marked.releases, 1);
 	effects_free(&e);
 }
 
@@ -681,9 +807,13 @@ int main(void)
 	test("two policies run side by side, each with its program, verdicts and rows; one is given up, and comes "
 	     "back");
 	side_by_side();
+	test("a policy about stations marks them by their wait, beside one about flows, with rows of its own kind; the "
+	     "kill switch, shadow and a data path that goes hold for it too");
+	marks_of_stations();
 	test("the status is JSON whichever of the policies have a bundle");
 	without_the_first();
-	test("of the windows that policies want for a flow the smallest is set, for as long as somebody wants it");
+	test("of the windows that policies want for a flow the smallest is set, of marks of a station all, for as long as "
+	     "somebody wants it");
 	composed();
 	golden_free(&w.golden);
 	golden_free(&w.golden2);

@@ -7,6 +7,7 @@
 #include "helper/confine.h"
 #include "helper/helper.h"
 #include "helper/rights.h"
+#include "mark/mark.h"
 #include "rewrite/rwnd.h"
 #include "tap/tap.h"
 
@@ -29,17 +30,21 @@ static const struct config_rwnd rwnd_config = {
 static const struct tap_config tap_config = {
 	.section = "tap", .interface = "port0", .ring_kb = 64, .max_stations = 2,
 };
+static const struct config_mark mark_config = {
+	.enabled = true, .backend = "bpf", .interface = "port0", .max_stations = 4,
+};
 static const struct rights stay = { .change = false };
 static struct rwnd *rwnd;
+static struct mark *mark;
 static void *tap;
 static uint32_t number;
-enum { RWND, TAP, NOBODY }; /* slots in the order in which they are made */
+enum { RWND, TAP, MARK, NOBODY }; /* slots in the order in which they are made */
 
 /* Programs of ours on port0. */
 static unsigned on_port(void)
 {
 	FILE *f = popen("{ tc filter show dev port0 ingress; tc filter show dev port0 egress; } | "
-			"grep -cE '(rwnd|tap)_(up|down)'", "r");
+			"grep -cE '(rwnd|tap|mark)_(up|down)'", "r");
 	unsigned n = 99;
 
 	CHECK(f && fscanf(f, "%u", &n) == 1);
@@ -55,6 +60,7 @@ static void begin(void)
 
 	CHECK_EQ(rwnd_open(&rwnd, &rwnd_config, err, sizeof err), 0);
 	CHECK_EQ(tap_bpf.open(&tap, &tap_config, err, sizeof err), 0);
+	CHECK_EQ(mark_open(&mark, &mark_config, err, sizeof err), 0);
 	CHECK_EQ(helper_start(&stay, err, sizeof err), 0);
 	if (err[0])
 		printf("# %s\n", err);
@@ -65,6 +71,7 @@ static void end(void)
 {
 	rwnd_close(rwnd);
 	tap_bpf.close(tap);
+	mark_close(mark);
 	helper_stop();
 }
 
@@ -122,8 +129,14 @@ static struct helper_record good(uint8_t command, uint8_t slot)
 		r.mss_bytes = 1448;
 		r.ttl_ms = 500;
 	}
-	if (slot == TAP && command >= HELPER_SET)
+	if ((slot == TAP && command >= HELPER_SET) ||
+	    (slot == MARK && (command == HELPER_SET || command == HELPER_RELEASE)))
 		memcpy(r.mac, "\x02\0\0\0\1\1", 6);
+	if (slot == MARK && command == HELPER_SET) {
+		r.scale = MARK_ALL;
+		r.bytes = 100000;
+		r.ttl_ms = 500;
+	}
 	return r;
 }
 
@@ -167,7 +180,16 @@ static void good_ones(void)
 	is_taken(good(HELPER_RELEASE, TAP));
 	is_taken(good(HELPER_DETACH, TAP));
 	is_taken(good(HELPER_ATTACH, TAP));
+	for (unsigned command = 0; command < HELPER_COMMANDS; command++)
+		is_taken(good((uint8_t)command, MARK));
 	/* At their limits. */
+	r = good(HELPER_SET, MARK);
+	r.ttl_ms = 1000;
+	r.bytes = MARK_MIN_INTERVAL_US;
+	is_taken(r);
+	r.scale = MARK_ECT1;
+	r.bytes = 0;
+	is_taken(r);
 	r = good(HELPER_SET, RWND);
 	r.scale = 14;
 	r.ttl_ms = 1000;
@@ -205,7 +227,7 @@ static void errors(void)
 	CHECK_EQ(send(helper_fd(), &r, sizeof r, 0), sizeof r);
 	a = answer();
 	CHECK(a.command == HELPER_ATTACH && a.port == 1 && a.error == -ENODEV && !a.values[0]);
-	CHECK_EQ(on_port(), 4);
+	CHECK_EQ(on_port(), 6);
 	end();
 }
 
@@ -226,7 +248,7 @@ static void is_refused(const char *what, const void *bytes, size_t size, int des
 		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &descriptor, sizeof descriptor);
 	}
 	begin();
-	CHECK_EQ(on_port(), 4);
+	CHECK_EQ(on_port(), 6);
 	CHECK_EQ(sendmsg(helper_fd(), &m, 0), (ssize_t)size);
 	while (!helper_lost()) {
 		wait_for_answer();
@@ -340,6 +362,29 @@ static void stations(void)
 	REFUSED(HELPER_CLEAR, TAP, (void)0);
 }
 
+static void marks(void)
+{
+	REFUSED(HELPER_SET, MARK, r.scale = 0);
+	REFUSED(HELPER_SET, MARK, r.scale = 4);
+	REFUSED(HELPER_SET, MARK, r.scale = 255);
+	REFUSED(HELPER_SET, MARK, r.bytes = 4999);
+	REFUSED(HELPER_SET, MARK, r.bytes = 1000001);
+	REFUSED(HELPER_SET, MARK, r.bytes = 0);
+	REFUSED(HELPER_SET, MARK, r.scale = MARK_ECT1); /* and an interval */
+	REFUSED(HELPER_SET, MARK, r.ttl_ms = 0);
+	REFUSED(HELPER_SET, MARK, r.ttl_ms = 1001);
+	REFUSED(HELPER_SET, MARK, r.mss_bytes = 1);
+	REFUSED(HELPER_SET, MARK, r.mac[0] = 1);
+	REFUSED(HELPER_SET, MARK, memset(r.mac, 0xff, 6));
+	REFUSED(HELPER_SET, MARK, memset(r.mac, 0, 6));
+	REFUSED(HELPER_SET, MARK, r.flow.client_port = 1);
+	REFUSED(HELPER_RELEASE, MARK, memset(r.mac, 0, 6));
+	REFUSED(HELPER_RELEASE, MARK, r.scale = 1);
+	REFUSED(HELPER_CLEAR, MARK, r.mac[5] = 1);
+	REFUSED(HELPER_READ, MARK, r.ttl_ms = 1);
+	REFUSED(HELPER_ATTACH, MARK, r.port = 1);
+}
+
 /* --- who may what */
 
 static void of_helper(void)
@@ -375,7 +420,7 @@ static void killed(void)
 		wait_for_answer();
 		helper_read(NULL, helper_fd());
 	}
-	CHECK_EQ(on_port(), 4);
+	CHECK_EQ(on_port(), 6);
 	CHECK_EQ(helper_fd(), -1);
 	CHECK(helper_send(RWND, HELPER_CLEAR, &(struct helper_record){ 0 }) == -ENOTCONN);
 	end();
@@ -486,6 +531,8 @@ int main(void)
 	clamps();
 	test("so does a station that is none");
 	stations();
+	test("so do marks that there are not, for longer than a second, too often, or for a group");
+	marks();
 	test("the helper keeps two capabilities, may make few system calls, and ends with the daemon, not before it");
 	of_helper();
 	test("a helper that is killed is told of, sets fail, and the next start replaces what it left");

@@ -196,7 +196,8 @@ static void names(void)
 	test("laws are found by the names that bundles use");
 	CHECK(law_find("fair_window") == &law_fair_window);
 	CHECK(law_find("direct") == &law_direct);
-	CHECK(!law_find("") && !law_find("backlog_cap"));
+	CHECK(law_find("mark") == &law_mark);
+	CHECK(!law_find("") && !law_find("backlog"));
 	test("direct: values out of range clamp nothing, or to the largest window that TCP has");
 	s.class = 0;
 	step(&s, 1);

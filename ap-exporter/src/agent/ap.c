@@ -86,6 +86,8 @@ static int open_controller(struct ap *ap, const struct pipeline_config *p, const
 		.pipeline = ap->pipeline,
 		.ceiling = c->ceiling,
 		.kill_file = c->kill_file,
+		.mark_ceiling = c->mark_ceiling,
+		.mark_kill_file = c->mark_kill_file,
 		.monotonic_ns = clock_monotonic_ns,
 	};
 	int ret;
@@ -104,7 +106,7 @@ static int open_policies(struct ap *ap, const struct pipeline_config *p, const s
 {
 	int ret = ap->agent ? open_inferences(ap, p, err, err_size) : 0;
 
-	if (!ret && ap->agent && c->ceiling != OAL_POLICY_MODE_OFF)
+	if (!ret && ap->agent && (c->ceiling != OAL_POLICY_MODE_OFF || c->mark_ceiling != OAL_POLICY_MODE_OFF))
 		ret = open_controller(ap, p, c, err, err_size);
 	return ret;
 }
@@ -188,4 +190,10 @@ void ap_rwnd(struct ap *ap, struct rwnd *rwnd)
 {
 	if (ap->controller)
 		controller_rwnd(ap->controller, rwnd);
+}
+
+void ap_mark(struct ap *ap, struct mark *mark)
+{
+	if (ap->controller)
+		controller_mark(ap->controller, mark);
 }

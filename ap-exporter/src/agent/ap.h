@@ -10,14 +10,18 @@
 struct agent;
 struct ap;
 struct controller;
+struct mark;
 struct pipeline;
 struct pipeline_config;
 struct rwnd;
 
 struct ap_config {
 	struct agent *agent; /* brings its bundles; not started yet. NULL: nothing is predicted, nothing controlled */
-	enum oal_policy_mode ceiling; /* the most that control may do; OAL_POLICY_MODE_OFF: there is no control */
+	/* The most that control may do, with windows and with marks; both OAL_POLICY_MODE_OFF: there is none. */
+	enum oal_policy_mode ceiling;
 	const char *kill_file; /* as in controller_config */
+	enum oal_policy_mode mark_ceiling;
+	const char *mark_kill_file;
 };
 
 /* `data_path` but for its consumer, which is the AP. Negative errno with the reason in `err`. */
@@ -31,5 +35,7 @@ struct pipeline *ap_pipeline(const struct ap *);
 struct controller *ap_controller(const struct ap *);
 /* What windows are set with from now on; NULL: nothing, control goes on in shadow. Not owned. */
 void ap_rwnd(struct ap *, struct rwnd *);
+/* The same of marks. */
+void ap_mark(struct ap *, struct mark *);
 
 #endif

@@ -88,7 +88,7 @@ static int open_section(void *ctx, const char *type, const char *name, char *err
 	}
 	snprintf(err, err_size,
 	         "unknown section type '%.64s'; known: exporter nl80211 qdisc packet tap beacon neigh replay kafka "
-	         "file agent rwnd",
+	         "file agent rwnd mark",
 	         type);
 	return -EINVAL;
 }
@@ -188,15 +188,39 @@ enum oal_policy_mode config_control(const struct config *c)
 	return c->n_rwnd ? control_mode(c->rwnd.mode) : OAL_POLICY_MODE_OFF;
 }
 
-/* Where clients' ACKs come in, unless the section says so itself: the access point's interfaces. */
-static void clients_ports(struct config *c)
+enum oal_policy_mode config_marks(const struct config *c)
+{
+	return c->n_mark ? control_mode(c->mark.mode) : OAL_POLICY_MODE_OFF;
+}
+
+/* Where the clients are, unless the section says so itself: the access point's interfaces. */
+static void clients_ports(const struct config *c, char *interface, size_t size)
 {
 	size_t len = 0;
 
-	if (c->n_rwnd && !c->rwnd.interface[0])
+	if (!interface[0])
 		for (uint32_t i = 0; i < c->n_nl80211; i++)
-			len += (size_t)snprintf(c->rwnd.interface + len, sizeof c->rwnd.interface - len, "%s%s",
-			                        i ? "," : "", c->nl80211[i].interface);
+			len += (size_t)snprintf(interface + len, size - len, "%s%s", i ? "," : "",
+			                        c->nl80211[i].interface);
+}
+
+static bool is_backend(const char *name)
+{
+	return !strcmp(name, "auto") || !strcmp(name, "ovs") || !strcmp(name, "bpf");
+}
+
+/* What is wrong with the sections `rwnd` and `mark`; NULL: nothing. */
+static const char *wrong_control(const struct config *c)
+{
+	if (c->n_rwnd && control_mode(c->rwnd.mode) == OAL_N_POLICY_MODES)
+		return "section 'rwnd': 'mode' is off, shadow or enforce";
+	if (c->n_rwnd && !is_backend(c->rwnd.backend))
+		return "section 'rwnd': 'backend' is auto, ovs or bpf";
+	if (c->n_mark && control_mode(c->mark.mode) == OAL_N_POLICY_MODES)
+		return "section 'mark': 'mode' is off, shadow or enforce";
+	if (c->n_mark && !is_backend(c->mark.backend))
+		return "section 'mark': 'backend' is auto, ovs or bpf";
+	return NULL;
 }
 
 /* What is wrong with the sections `nl80211`; NULL: nothing. */
@@ -276,11 +300,8 @@ static int check(struct config *c, char *err, size_t err_size)
 		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
 			wrong = "with a section 'agent', option 'site' has letters, digits, '.', '_' and '-' only: "
 			        "bundles are addressed to it";
-	if (!wrong && c->n_rwnd && control_mode(c->rwnd.mode) == OAL_N_POLICY_MODES)
-		wrong = "section 'rwnd': 'mode' is off, shadow or enforce";
-	if (!wrong && c->n_rwnd && strcmp(c->rwnd.backend, "auto") && strcmp(c->rwnd.backend, "ovs") &&
-	    strcmp(c->rwnd.backend, "bpf"))
-		wrong = "section 'rwnd': 'backend' is auto, ovs or bpf";
+	if (!wrong)
+		wrong = wrong_control(c);
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
 	if (!wrong)
@@ -289,7 +310,10 @@ static int check(struct config *c, char *err, size_t err_size)
 		wrong = wrong_taps(c);
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_tap && !c->n_beacon && !c->n_replay)
 		wrong = "nothing to collect: add a section like 'nl80211', 'tap' or 'replay'";
-	clients_ports(c);
+	if (c->n_rwnd)
+		clients_ports(c, c->rwnd.interface, sizeof c->rwnd.interface);
+	if (c->n_mark)
+		clients_ports(c, c->mark.interface, sizeof c->mark.interface);
 	if (!wrong)
 		return 0;
 	snprintf(err, err_size, "%s", wrong);

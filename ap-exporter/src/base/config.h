@@ -106,6 +106,18 @@ struct config_rwnd {
 	uint32_t max_flows;
 };
 
+/* What the AP may do with marks of packets to its stations, and how. */
+struct config_mark {
+	bool enabled;
+	char mode[16]; /* off, shadow, enforce: the most that any policy may do here */
+	char backend[16]; /* auto, ovs, bpf */
+	char interface[CONFIG_FILE]; /* bpf: where packets leave for stations; several are joined by a comma */
+	char bridge[CONFIG_IF]; /* ovs */
+	char ovs_rundir[CONFIG_FILE];
+	char kill_file[CONFIG_FILE]; /* while it exists nothing is done */
+	uint32_t max_stations;
+};
+
 struct config_file {
 	bool enabled;
 	char path[CONFIG_FILE];
@@ -125,8 +137,9 @@ struct config {
 	struct config_file file;
 	struct config_agent agent;
 	struct config_rwnd rwnd;
+	struct config_mark mark;
 	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_tap, n_beacon, n_neigh, n_replay, n_kafka, n_file,
-		n_agent, n_rwnd;
+		n_agent, n_rwnd, n_mark;
 };
 
 /*
@@ -136,8 +149,10 @@ struct config {
 int config_load(struct config *c, const char *path, char *err, size_t err_size);
 int config_parse(struct config *c, const char *text, size_t len, char *err, size_t err_size);
 
-/* The most that a policy may do on this AP; off without a section `rwnd`. */
+/* The most that a policy may do on this AP: with windows, off without a section `rwnd`; with marks, off without a
+ * section `mark`. */
 enum oal_policy_mode config_control(const struct config *c);
+enum oal_policy_mode config_marks(const struct config *c);
 
 /* Does a tap want tc programs, if the kernel takes them? Then loading them again takes privileges. */
 #ifdef HAVE_BPF

@@ -133,6 +133,21 @@ static const struct config_option rwnd_options[] = {
 	  "while this file exists nothing is clamped; empty: none"),
 	N(rwnd, max_flows, 256, 1, 4096, "flows clamped at once, at most"),
 };
+static const struct config_option mark_options[] = {
+	ENABLED(mark),
+	T(mark, mode, "shadow", false, false,
+	  "off, shadow or enforce: the most that a policy may do on this AP; shadow decides and reports, and marks "
+	  "nothing"),
+	T(mark, backend, "auto", false, false,
+	  "auto, bpf (a tc program) or ovs (flows of the bridge, ECT(1) alone); auto takes bpf where it works"),
+	T(mark, interface, "", false, true,
+	  "bpf: Wi-Fi ports where packets leave for stations; empty: those of the nl80211 sections"),
+	T(mark, bridge, "br-lan", false, false, "ovs: name of the bridge"),
+	T(mark, ovs_rundir, "/var/run/openvswitch", false, false, "ovs: folder of the bridge's management socket"),
+	T(mark, kill_file, "/var/run/ap-exporter.kill", false, false,
+	  "while this file exists nothing is marked; empty: none"),
+	N(mark, max_stations, 64, 1, 512, "stations marked at once, at most"),
+};
 
 #define SECTION(t, n, hlp) \
 	{ #t, \
@@ -157,5 +172,6 @@ const struct config_section config_sections[] = {
 	SECTION(file, n_file, "sink: a capture file"),
 	SECTION(agent, n_agent, "pulls models from the push service, and predicts with them"),
 	SECTION(rwnd, n_rwnd, "control: lowers receive windows of flows before a queue overflows"),
+	SECTION(mark, n_mark, "control: sets CE in packets to stations that wait, where they have ECT"),
 };
 const size_t config_n_sections = sizeof config_sections / sizeof config_sections[0];

@@ -122,10 +122,10 @@ static int open_ap(void *ctx, unsigned i, const struct pipeline_config *data_pat
 	return ret;
 }
 
-/* What was recorded cannot be clamped any more. */
-static enum oal_policy_mode ceiling(const struct config *c)
+/* What was recorded cannot be clamped or marked any more. */
+static enum oal_policy_mode ceiling(enum oal_policy_mode mode)
 {
-	return config_control(c) == OAL_POLICY_MODE_OFF ? OAL_POLICY_MODE_OFF : OAL_POLICY_MODE_SHADOW;
+	return mode == OAL_POLICY_MODE_OFF ? OAL_POLICY_MODE_OFF : OAL_POLICY_MODE_SHADOW;
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
@@ -166,7 +166,13 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->send = env->send;
 	c->health = env->health;
 	c->ctx = env->ctx;
-	c->ap_config = (struct ap_config){env->agent, ceiling(env->config), env->config->rwnd.kill_file};
+	c->ap_config = (struct ap_config){
+		.agent = env->agent,
+		.ceiling = ceiling(config_control(env->config)),
+		.kill_file = env->config->rwnd.kill_file,
+		.mark_ceiling = ceiling(config_marks(env->config)),
+		.mark_kill_file = env->config->mark.kill_file,
+	};
 	c->max_aps = config->aps ? config->aps : 1;
 	c->aps = calloc(c->max_aps, sizeof *c->aps);
 	if (c->aps) {

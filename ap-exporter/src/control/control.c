@@ -27,7 +27,8 @@ int control_new(struct control **out, unsigned max_flows, unsigned max_stations)
 	c->stations = calloc(max_stations, sizeof *c->stations);
 	c->active = calloc(max_active, sizeof *c->active);
 	c->fair = calloc(max_active, sizeof *c->fair);
-	c->actions = calloc(max_flows, sizeof *c->actions);
+	/* Of a station there may be two in a step: the one that had its place is released. */
+	c->actions = calloc(max_flows + 2 * max_stations, sizeof *c->actions);
 	if (!c->flows || !c->stations || !c->active || !c->fair || !c->actions) {
 		control_free(c);
 		return -ENOMEM;
@@ -68,6 +69,16 @@ void control_law(struct control *c, const struct law_ops *law, const int64_t *va
 
 /* --- 3. act?, 4. the guard */
 
+/* Marks are decided for each station by itself: somebody was marked within hold_us. */
+static void note_marks(struct control *c, uint64_t t_us)
+{
+	const bool any = control_any_marked(c);
+
+	if (any && !c->acting)
+		c->acting_since_us = t_us;
+	c->acting = any;
+}
+
 /* Hysteresis: hold_us after the last reason. A clamp that binds may be why there is no reason any more: a law that
  * follows the queue goes on for that. */
 static void decide(struct control *c, const struct control_input *in, unsigned n)
@@ -103,7 +114,7 @@ static void guard(struct control *c, const struct control_input *in, unsigned n,
 		.air_permille = c->share_permille,
 		.acting = c->acting,
 		.shadow = in->shadow,
-		.idle = c->backlog_us < c->target_us / IDLE_DIVISOR && control_any_binds(c, n),
+		.idle = c->backlog_us < c->target_us / IDLE_DIVISOR && (c->law->marks || control_any_binds(c, n)),
 		.doubtful = c->queue_us >= c->target_us / 2,
 	};
 
@@ -126,8 +137,10 @@ static void forget(struct control *c)
 			s->id = 0;
 		}
 	for (i = 0; i < c->max_stations; i++)
-		if (c->stations[i].mac && c->stations[i].step != c->step)
+		if (c->stations[i].mac && c->stations[i].step != c->step) {
+			control_release_station(c, &c->stations[i], OAL_REWRITE_REASON_RELEASED);
 			c->stations[i].mac = 0;
+		}
 }
 
 unsigned control_step(struct control *c, const struct control_input *in, const struct control_action **actions)
@@ -136,7 +149,9 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	const uint64_t dt_us = restart ? 0 : in->t_us - c->t_us;
 	unsigned n;
 
+	c->n_actions = 0;
 	if (in->t_us < c->t_us) { /* the clock was stepped: no remembered time compares */
+		control_release_stations(c, OAL_REWRITE_REASON_RELEASED);
 		guard_restart(&c->guard);
 		c->capacity_us = c->reason_us = c->acting_since_us = 0;
 		memset(c->stations, 0, c->max_stations * sizeof *c->stations);
@@ -146,14 +161,19 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	c->shadow = in->shadow;
 	c->step++;
 	c->stats.steps++;
-	c->n_actions = 0;
 	n = control_measure(c, in, dt_us);
 	if (!restart) {
 		if (c->law->prepare)
 			c->law->prepare(c, in, n);
-		decide(c, in, n);
+		if (c->law->marks)
+			note_marks(c, in->t_us);
+		else
+			decide(c, in, n);
 		guard(c, in, n, dt_us);
-		control_windows(c, in, n, dt_us);
+		if (c->law->marks)
+			control_marks(c, in, n);
+		else
+			control_windows(c, in, n, dt_us);
 	}
 	forget(c);
 	c->stats.capacity_kbps = c->capacity_kbps;
@@ -173,6 +193,7 @@ unsigned control_release_all(struct control *c, enum oal_rewrite_reason reason, 
 	for (i = 0; i < c->max_flows; i++)
 		if (c->flows[i].id)
 			control_release(c, &c->flows[i], reason);
+	control_release_stations(c, reason);
 	c->acting = false;
 	c->stats.clamps = 0;
 	*actions = c->actions;

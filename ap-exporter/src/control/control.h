@@ -1,5 +1,5 @@
 /* control.h: the control law of one access point. In: what is known of its flows and stations, and the prediction.
- * Out: receive windows.
+ * Out: receive windows of flows; or, of a law about stations (control_marks.c), marks.
  *
  * Pure: no clock, no system call, integers only, nothing allocated after control_new(). One call of control_step()
  * every policy.step_us. Only data that goes down is controlled. "Window" here always means a TCP receive window.
@@ -57,9 +57,11 @@ struct control_station {
 	uint64_t mac;
 	uint64_t airtime_us; /* transmitted to it; 0 where the driver does not say */
 	uint64_t rx_bytes; /* received from it; 0 where the driver does not say */
+	uint64_t tx_bytes; /* sent to it, TCP or not; 0 where the driver does not say */
 	uint32_t link_kbps; /* PHY rate of what was sent to it last; 0 where the driver does not say */
 	uint32_t backlog_bytes; /* of its own queues */
 	bool own_queues; /* it has some, and the kernel says what stands in them */
+	bool bypassed; /* its packets pass the port by, and what is done there */
 	uint16_t place; /* 0 … max_stations - 1 */
 };
 
@@ -76,20 +78,23 @@ struct control_input {
 	unsigned n_flows;
 };
 
-/* What to do with one flow. */
+/* What to do with one flow, or one station: then id and mac are its address, and window_bytes is 0. */
 struct control_action {
 	uint64_t id, mac; /* mac: of its station; 0: not known */
 	uint16_t place;
 	uint8_t reason; /* enum oal_rewrite_reason */
 	bool report; /* worth a row: new, given up, or changed by more than an eighth since the last row */
-	uint32_t window_bytes; /* 0: release */
+	bool row_only; /* nothing is to be done: that it was, is told now */
+	uint8_t marks; /* of a station: MARK_… of mark/mark.h; 0: release */
+	uint32_t window_bytes; /* of a flow; 0: release */
 	uint32_t capacity_kbps, share_kbps; /* shares are weighted by airtime: one may be above the capacity */
 	uint32_t rate_kbps, cwnd_bytes, queue_us;
 };
 
 struct control_stats {
 	uint64_t steps, guard_reverts;
-	uint32_t clamps, capacity_kbps, queue_us, target_us; /* now */
+	uint32_t clamps; /* now: flows with a window, or stations with marks */
+	uint32_t capacity_kbps, queue_us, target_us; /* now */
 	uint64_t guarded_until_us; /* 0: no */
 };
 
@@ -105,7 +110,7 @@ void control_policy(struct control *, const struct oal_policy *);
 /* The law from now on (law_fair_window at first). Clamps of another law must be released before: control_release_all().
  * What was learnt of flows stays. `values`: those of `direct`, copied. */
 void control_law(struct control *, const struct law_ops *, const int64_t *values, unsigned n_values);
-/* One step: at most max_flows actions, valid until the next call. Sets are repeated in time for policy.ttl_us. */
+/* One step: its actions are valid until the next call. Sets are repeated in time for policy.ttl_us. */
 unsigned control_step(struct control *, const struct control_input *, const struct control_action **);
 /* Gives every clamp up, with this reason. */
 unsigned control_release_all(struct control *, enum oal_rewrite_reason, const struct control_action **);

@@ -2,7 +2,6 @@
 #include "control/control_state.h"
 
 enum {
-	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several rounds in which Wi-Fi serves everybody */
 	RATE_TAU_US = 1000000, /* of rates that are shared out: they should not follow every burst */
 	LINK_TAU_US = 100000, /* of PHY rates: rate control probes with single frames; what a link lost shows at once */
 	LEAST_OWED = FOLLOW_ONE / 16, /* a fall by more is forgotten */
@@ -96,8 +95,10 @@ static void measure_stations(struct control *c, const struct control_input *in, 
 		struct station_state *k = &c->stations[s->place];
 
 		if (k->mac != s->mac) {
+			control_release_station(c, k, OAL_REWRITE_REASON_RELEASED);
 			*k = (struct station_state){
 				.mac = s->mac, .airtime_us = s->airtime_us, .rx_bytes = s->rx_bytes,
+				.tx_bytes = s->tx_bytes, .place = s->place,
 			};
 		} else if (dt_us) {
 			/* A counter that went back is that of a station that came back. */
@@ -261,6 +262,8 @@ unsigned control_measure(struct control *c, const struct control_input *in, uint
 
 	measure_stations(c, in, dt_us);
 	n = measure_flows(c, in, dt_us);
+	if (c->law->marks)
+		control_measure_stations(c, in, dt_us);
 	set_target(c, in);
 	measure_queues(c, in, n, dt_us);
 	return n;

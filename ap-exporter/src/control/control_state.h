@@ -10,6 +10,8 @@
 #include "control/law.h"
 
 enum {
+	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several rounds in which Wi-Fi serves everybody */
+	RENEW = 3, /* an effect is set so often within its time to live: two sets in a row may be lost */
 	AIR_FRACTION = 16, /* parts of a permille in which a station's share of the air is kept: shares may be small */
 	FOLLOW_ONE = 1 << 16, /* 1 as a factor by which windows follow a link */
 	IDLE_DIVISOR = 4, /* a backlog below this part of the wait that is wanted counts as none */
@@ -45,6 +47,15 @@ struct station_state {
 	uint32_t follow; /* by this factor, in FOLLOW_ONE, windows follow the link in this step */
 	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
 	bool own_queues;
+	/* Of a law about stations (control_marks.c). */
+	uint64_t tx_bytes;
+	uint32_t tx_kbps; /* sent to it, whatever it is, smoothed over QUEUE_TAU_US */
+	uint32_t fast_bytes; /* its backlog, smoothed over MARK_TAU_US */
+	uint32_t wait_us, fast_us; /* time that its queue takes: by the backlog over QUEUE_TAU_US, over MARK_TAU_US */
+	uint8_t marks; /* set; 0: none */
+	bool told; /* a row says that it is marked */
+	uint64_t set_us, marked_us; /* the last set; when it was last to be marked */
+	uint16_t place;
 };
 
 /* A flow of this step. */
@@ -71,6 +82,7 @@ struct control {
 	uint64_t acting_since_us, reason_us;
 	uint8_t reason;
 	uint32_t backlog_us; /* time that all that stands in queues takes, smoothed */
+	uint32_t shared_bytes, shared_fast_bytes; /* law about stations: of the shared queue, smoothed as a station's */
 	struct guard guard;
 	/* The law, and what is its own. */
 	const struct law_ops *law;
@@ -100,6 +112,13 @@ bool control_any_binds(const struct control *, unsigned n_active);
 void control_windows(struct control *, const struct control_input *, unsigned n_active, uint64_t dt_us);
 /* Gives up one flow's clamp, if it has one. */
 void control_release(struct control *, struct flow_state *, uint8_t reason);
+/* The same of a law about stations (control_marks.c): what is sent to them, then their marks. */
+void control_measure_stations(struct control *, const struct control_input *, uint64_t dt_us);
+void control_marks(struct control *, const struct control_input *, unsigned n_active);
+/* No station that is there now, or only this one, has marks any more. */
+void control_release_stations(struct control *, uint8_t reason);
+void control_release_station(struct control *, struct station_state *, uint8_t reason);
+bool control_any_marked(const struct control *);
 /* Is the prediction young enough to be a reason? */
 static inline bool control_is_fresh(const struct control *c, const struct control_input *in)
 {

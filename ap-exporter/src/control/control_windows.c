@@ -4,7 +4,6 @@
 #include "rewrite/rwnd_clamps.h"
 
 enum {
-	RENEW = 3, /* a clamp is set so often within its time to live: two sets in a row may be lost */
 	MAX_WINDOW_BYTES = 1 << 30, /* the largest that TCP can announce (RFC 7323) */
 	REPORT_DIVISOR = 8, /* one that moved by this part is worth a row */
 };

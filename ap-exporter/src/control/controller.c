@@ -6,6 +6,7 @@
 #include "control/place.h"
 #include "model/inference.h"
 #include "pipeline/pipeline.h"
+#include "rewrite/rwnd.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,12 +30,18 @@ int controller_new(struct controller **out, const struct controller_config *conf
 		return -ENOMEM;
 	c->c = *config;
 	c->shared.pipeline = config->pipeline;
-	c->shared.ceiling = config->ceiling;
+	c->shared.ceilings[OAL_ACTION_KIND_RWND] = config->ceiling;
+	c->shared.ceilings[OAL_ACTION_KIND_MARK] = config->mark_ceiling;
 	c->shared.monotonic_ns = config->monotonic_ns;
-	c->shared.effects.rwnd = config->rwnd;
+	c->shared.effects[OAL_ACTION_KIND_RWND].self = config->rwnd;
+	c->shared.effects[OAL_ACTION_KIND_MARK].self = config->mark;
 	ret = observation_new(&c->shared.seen, config->pipeline);
 	if (!ret)
-		ret = effects_new(&c->shared.effects, c->shared.seen.max_flows);
+		ret = effects_new(&c->shared.effects[OAL_ACTION_KIND_RWND], &effects_rwnd,
+				  c->shared.seen.max_flows);
+	if (!ret)
+		ret = effects_new(&c->shared.effects[OAL_ACTION_KIND_MARK], &effects_mark,
+				  c->shared.seen.max_stations);
 	for (; !ret && c->n < CONTROL_PLACES && config->inferences[c->n]; c->n++)
 		ret = place_new(&c->places[c->n], c->n, config->inferences[c->n], &c->shared);
 	if (ret) {
@@ -51,11 +58,15 @@ void controller_free(struct controller *c)
 
 	if (!c)
 		return;
-	if (c->shared.effects.rwnd)
-		rwnd_release_all(c->shared.effects.rwnd);
+	for (i = 0; i < OAL_N_ACTION_KINDS; i++) {
+		struct effects *e = &c->shared.effects[i];
+
+		if (e->self && e->ops)
+			e->ops->release_all(e->self);
+		effects_free(e);
+	}
 	for (i = 0; i < CONTROL_PLACES; i++)
 		place_free(&c->places[i]);
-	effects_free(&c->shared.effects);
 	observation_free(&c->shared.seen);
 	free(c);
 }
@@ -65,26 +76,43 @@ static bool any_enforces(const struct controller *c, unsigned but)
 	unsigned i;
 
 	for (i = 0; i < c->n; i++)
-		if (i != but && c->places[i].mode == OAL_POLICY_MODE_ENFORCE)
+		if (i != but && c->places[i].mode == OAL_POLICY_MODE_ENFORCE &&
+		    place_kind(&c->places[i]) == place_kind(&c->places[but]))
 			return true;
 	return false;
 }
 
-/* The service's kill switch, or the file on the AP. */
+static bool is_there(const char *file)
+{
+	return file && file[0] && !access(file, F_OK);
+}
+
+/* The service's kill switch, or a file on the AP. */
 static bool is_killed(const struct controller *c)
 {
 	return agent_flags_killed(inference_flags(c->places[0].inference)) ||
-	       (c->c.kill_file && c->c.kill_file[0] && !access(c->c.kill_file, F_OK));
+	       is_there(c->c.kill_file) || is_there(c->c.mark_kill_file);
 }
 
+static struct rwnd *rwnd_of(const struct controller *c)
+{
+	return c->shared.effects[OAL_ACTION_KIND_RWND].self;
+}
+
+/* Of windows; where nothing lowers them, of marks. */
 static enum oal_rewrite_backend backend(const struct controller *c)
 {
-	return c->shared.effects.rwnd ? rwnd_backend(c->shared.effects.rwnd) : OAL_REWRITE_BACKEND_NONE;
+	unsigned i;
+
+	for (i = 0; i < OAL_N_ACTION_KINDS; i++)
+		if (c->shared.effects[i].self)
+			return c->shared.effects[i].ops->backend(c->shared.effects[i].self);
+	return OAL_REWRITE_BACKEND_NONE;
 }
 
 /* Of all policies together. */
 struct totals {
-	enum oal_policy_mode mode; /* the furthest */
+	enum oal_policy_mode mode, window_mode; /* the furthest; of those that act by windows */
 	struct control_stats control; /* clamps, steps and reverts are sums; the rest is the first policy's */
 	uint64_t sets, set_errors, releases;
 	uint32_t step_max_ns;
@@ -101,6 +129,8 @@ static struct totals totals(const struct controller *c)
 		struct control_stats s;
 
 		t.mode = p->mode > t.mode ? p->mode : t.mode;
+		if (place_kind(p) == OAL_ACTION_KIND_RWND && p->mode > t.window_mode)
+			t.window_mode = p->mode;
 		t.sets += p->sets;
 		t.set_errors += p->set_errors;
 		t.releases += p->releases;
@@ -122,9 +152,9 @@ static void report(struct controller *c)
 	struct oal_control_row row;
 	unsigned i;
 
-	if (c->shared.effects.rwnd)
-		rwnd_stats(c->shared.effects.rwnd, &data_path);
-	if (t.mode == OAL_POLICY_MODE_ENFORCE)
+	if (rwnd_of(c))
+		rwnd_stats(rwnd_of(c), &data_path);
+	if (t.window_mode == OAL_POLICY_MODE_ENFORCE)
 		action_alarm_second(&c->alarm, data_path.in_force, data_path.packets_seen);
 	else
 		action_alarm_reset(&c->alarm);
@@ -156,8 +186,9 @@ void controller_tick(struct controller *c, uint64_t t_us)
 	bool any = false;
 	unsigned i;
 
-	if (c->shared.effects.rwnd)
-		rwnd_poll(c->shared.effects.rwnd, c->c.monotonic_ns() / 1000);
+	for (i = 0; i < OAL_N_ACTION_KINDS; i++)
+		if (c->shared.effects[i].self)
+			c->shared.effects[i].ops->poll(c->shared.effects[i].self, c->c.monotonic_ns() / 1000);
 	c->shared.killed = is_killed(c);
 	for (i = 0; i < c->n; i++) {
 		const struct candidate *candidate = inference_in_force(c->places[i].inference);
@@ -173,19 +204,31 @@ void controller_tick(struct controller *c, uint64_t t_us)
 		report(c);
 }
 
-void controller_rwnd(struct controller *c, struct rwnd *rwnd)
+static void change(struct controller *c, enum oal_action_kind kind, void *self)
 {
 	unsigned i;
 
 	for (i = 0; i < c->n; i++) {
+		if (place_kind(&c->places[i]) != kind)
+			continue;
 		place_release_all(&c->places[i], &c->shared, OAL_REWRITE_REASON_OFF);
 		/* Until the next tick: there may be nothing to enforce with. */
 		if (c->places[i].mode == OAL_POLICY_MODE_ENFORCE)
 			c->places[i].mode = OAL_POLICY_MODE_SHADOW;
-		effects_give_up(&c->shared.effects, i, false);
+		effects_give_up(&c->shared.effects[kind], i, false);
 	}
-	c->shared.effects.rwnd = rwnd;
+	c->shared.effects[kind].self = self;
+}
+
+void controller_rwnd(struct controller *c, struct rwnd *rwnd)
+{
+	change(c, OAL_ACTION_KIND_RWND, rwnd);
 	action_alarm_reset(&c->alarm);
+}
+
+void controller_mark(struct controller *c, struct mark *mark)
+{
+	change(c, OAL_ACTION_KIND_MARK, mark);
 }
 
 size_t controller_alarm(const struct controller *c, char *buf, size_t size)
@@ -195,14 +238,15 @@ size_t controller_alarm(const struct controller *c, char *buf, size_t size)
 
 void controller_json(const struct controller *c, struct json *t)
 {
-	static const char *const modes[] = OAL_POLICY_MODES, *const backends[] = OAL_REWRITE_BACKENDS;
+	static const char *const modes[] = OAL_POLICY_MODES, *const backends[] = OAL_REWRITE_BACKENDS,
+				 *const actions[] = OAL_ACTION_KINDS;
 	const struct totals all = totals(c);
 	const char *before = "";
 	unsigned i;
 
 	json_add(t, "{\"mode\": \"%s\", \"ceiling\": \"%s\", \"killed\": %s, \"backend\": \"%s\", \"policy\": ",
-		 modes[c->places[0].mode], modes[c->shared.ceiling], c->shared.killed ? "true" : "false",
-		 backends[backend(c)]);
+		 modes[c->places[0].mode], modes[c->shared.ceilings[OAL_ACTION_KIND_RWND]],
+		 c->shared.killed ? "true" : "false", backends[backend(c)]);
 	json_string(t, c->places[0].policy.name);
 	json_count(t, "policy_version", c->places[0].policy.version);
 	json_count(t, "clamps", all.control.clamps);
@@ -223,10 +267,12 @@ void controller_json(const struct controller *c, struct json *t)
 			json_add(t, ": \"%s\"", modes[c->places[i].mode]);
 		}
 	json_add(t, "}");
-	if (c->shared.effects.rwnd) {
-		json_add(t, ", \"data_path\": ");
-		rwnd_json(c->shared.effects.rwnd, t);
-	}
+	json_add(t, ", \"mark_ceiling\": \"%s\"", modes[c->shared.ceilings[OAL_ACTION_KIND_MARK]]);
+	for (i = 0; i < OAL_N_ACTION_KINDS; i++)
+		if (c->shared.effects[i].self) {
+			json_add(t, ", \"%s\": ", i == OAL_ACTION_KIND_RWND ? "data_path" : actions[i]);
+			c->shared.effects[i].ops->json(c->shared.effects[i].self, t);
+		}
 	json_add(t, "}");
 }
 #endif

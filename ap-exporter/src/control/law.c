@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct law_ops *const laws[] = { &law_fair_window, &law_direct };
+static const struct law_ops *const laws[] = { &law_fair_window, &law_direct, &law_mark };
 
 const struct law_ops *law_find(const char *name)
 {

@@ -1,6 +1,6 @@
 /* law.h: what decides about a policy's subjects. A law says why to act and which value each subject should have; all
  * that protects users is the frame's (control.c) and the same for every law: measuring, mode, floor, hold_us, the
- * guard, the time to live of each clamp, which flows may be clamped at all. */
+ * guard, the time to live of each effect, which flows may be clamped and which stations marked at all. */
 #ifndef OAL_LAW_H
 #define OAL_LAW_H
 
@@ -14,9 +14,14 @@ enum { LAW_VALUES = 4 }; /* of `direct`: one a class, Good to Bad */
 struct active;
 struct control;
 struct control_input;
+struct station_state;
 
+/* A law is about flows, or about stations: then it has `marks`, and of what follows `prepare` at the most. */
 struct law_ops {
 	const char *name; /* as in a bundle */
+	/* Which packets to this station get CE from now on: MARK_… of mark/mark.h; 0: none. `*reason`: why. */
+	uint8_t (*marks)(const struct control *, const struct control_input *, const struct station_state *,
+			 uint8_t *reason);
 	/* Once a step, before anything is decided. May be NULL. */
 	void (*prepare)(struct control *, const struct control_input *, unsigned n_active);
 	/* Why to act now: enum oal_rewrite_reason; OAL_REWRITE_REASON_NONE: nothing asks for it. */
@@ -32,7 +37,7 @@ struct law_ops {
 			       */
 };
 
-extern const struct law_ops law_fair_window, law_direct;
+extern const struct law_ops law_fair_window, law_direct, law_mark;
 
 /* NULL: there is no such law. */
 const struct law_ops *law_find(const char *name);

@@ -59,7 +59,8 @@ static void observe_stations(struct observation *o)
 		if (row)
 			o->stations[o->n_stations++] = (struct control_station){
 				.mac = row->mac, .airtime_us = row->tx_airtime_us, .rx_bytes = row->rx_bytes,
-				.link_kbps = row->tx_bitrate_kbps, .place = (uint16_t)i};
+				.tx_bytes = row->tx_bytes, .link_kbps = row->tx_bitrate_kbps, .place = (uint16_t)i,
+				.bypassed = pipeline_station_bypassed(p, row->mac)};
 	}
 	for (i = 0; i < o->n_acs; i++) {
 		const struct oal_station_ac_row *row = pipeline_known(p, OAL_STATION_AC, i);

@@ -5,9 +5,11 @@
 
 #include "control/law.h"
 #include "feature/feature_slot.h"
+#include "mark/mark_stations.h"
 #include "model/inference.h"
 #include "packet/flow_table.h"
 #include "pipeline/pipeline.h"
+#include "rewrite/rwnd.h"
 #include "wire/row_value.h"
 
 int place_new(struct place *p, unsigned number, struct inference *inference, const struct place_shared *shared)
@@ -61,9 +63,27 @@ static void query_model(const struct place *p, struct place_shared *shared, cons
 
 /* --- what comes of it */
 
+static enum oal_action_kind kind_of(const struct law_ops *law)
+{
+	return law->marks ? OAL_ACTION_KIND_MARK : OAL_ACTION_KIND_RWND;
+}
+
+enum oal_action_kind place_kind(const struct place *p)
+{
+	return kind_of(p->law);
+}
+
 static enum oal_rewrite_backend backend(const struct place *p, const struct place_shared *shared)
 {
-	return p->mode == OAL_POLICY_MODE_ENFORCE ? rwnd_backend(shared->effects.rwnd) : OAL_REWRITE_BACKEND_SHADOW;
+	const struct effects *e = &shared->effects[place_kind(p)];
+
+	return p->mode == OAL_POLICY_MODE_ENFORCE ? e->ops->backend(e->self) : OAL_REWRITE_BACKEND_SHADOW;
+}
+
+/* What an action is, in its kind's own unit; 0: to be released. */
+static uint64_t value_of(const struct place *p, const struct control_action *a)
+{
+	return p->law->marks ? a->marks : a->window_bytes;
 }
 
 static void write_row(const struct place *p, struct place_shared *shared, const struct control_action *a,
@@ -72,14 +92,14 @@ static void write_row(const struct place *p, struct place_shared *shared, const 
 	const struct inference_last *last = inference_last(p->inference);
 	const struct oal_action_row row = {
 		.policy = p->name,
-		.kind = OAL_ACTION_KIND_RWND,
+		.kind = (uint8_t)place_kind(p),
 		.subject = a->id & INT64_MAX,
 		.backend = (uint8_t)backend(p, shared),
 		.mac = a->mac,
 		.bundle = p->bundle,
 		.class = last->number ? last->verdict.class : CONTROL_NO_CLASS,
 		.reason = reason,
-		.value = reason == OAL_REWRITE_REASON_FAILED ? 0 : a->window_bytes,
+		.value = reason == OAL_REWRITE_REASON_FAILED ? 0 : value_of(p, a),
 		.capacity_kbps = a->capacity_kbps,
 		.share_kbps = a->share_kbps,
 		.rate_kbps = a->rate_kbps,
@@ -90,7 +110,26 @@ static void write_row(const struct place *p, struct place_shared *shared, const 
 	pipeline_row(shared->pipeline, OAL_ACTION, &row);
 }
 
-static int carry_out(const struct place *p, struct place_shared *shared, const struct control_action *a)
+static int want(const struct place *p, struct place_shared *shared, const struct control_action *a, const void *key)
+{
+	const struct effects_subject subject = {a->place, a->id, key};
+
+	return effects_want(&shared->effects[place_kind(p)], p->number, &subject, value_of(p, a), p->policy.ttl_us,
+			    shared->monotonic_ns() / 1000);
+}
+
+static int set_marks(const struct place *p, struct place_shared *shared, const struct control_action *a)
+{
+	const uint32_t interval_us = p->policy.mark_interval_us;
+	const struct mark_station key = mark_station_of(
+		a->mac, !interval_us			     ? MARK_USUAL_INTERVAL_US
+			: interval_us < MARK_MIN_INTERVAL_US ? MARK_MIN_INTERVAL_US
+							     : interval_us);
+
+	return want(p, shared, a, &key);
+}
+
+static int set_window(const struct place *p, struct place_shared *shared, const struct control_action *a)
 {
 	const struct flow *f = &pipeline_flow_table(shared->pipeline)->flows[a->place];
 	struct rwnd_flow flow = {
@@ -100,15 +139,18 @@ static int carry_out(const struct place *p, struct place_shared *shared, const s
 		.scale = f->scale[OBSERVATION_CLIENT],
 		.mss_bytes = observation_mss(f),
 	};
-	const struct effects_flow wanted = {a->place, a->id, &flow};
 
 	/* It is gone, and its place taken: the clamp ends by itself. */
 	if (!f->used || observation_flow_id(&shared->seen, a->place) != a->id)
 		return 0;
 	memcpy(flow.client_addr, f->client_addr, sizeof flow.client_addr);
 	memcpy(flow.server_addr, f->server_addr, sizeof flow.server_addr);
-	return effects_want(&shared->effects, p->number, &wanted, a->window_bytes, p->policy.ttl_us,
-			    shared->monotonic_ns() / 1000);
+	return want(p, shared, a, &flow);
+}
+
+static int carry_out(const struct place *p, struct place_shared *shared, const struct control_action *a)
+{
+	return p->law->marks ? set_marks(p, shared, a) : set_window(p, shared, a);
 }
 
 static void follow(struct place *p, struct place_shared *shared, const struct control_action *actions, unsigned n)
@@ -116,10 +158,12 @@ static void follow(struct place *p, struct place_shared *shared, const struct co
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
-		const int ret = p->mode == OAL_POLICY_MODE_ENFORCE ? carry_out(p, shared, &actions[i]) : 0;
+		const bool done = !actions[i].row_only;
+		const int ret =
+			done && p->mode == OAL_POLICY_MODE_ENFORCE ? carry_out(p, shared, &actions[i]) : 0;
 
-		p->sets += actions[i].window_bytes != 0;
-		p->releases += !actions[i].window_bytes;
+		p->sets += done && value_of(p, &actions[i]);
+		p->releases += done && !value_of(p, &actions[i]);
 		p->set_errors += ret < 0;
 		if (actions[i].report)
 			write_row(p, shared, &actions[i], ret < 0 ? OAL_REWRITE_REASON_FAILED : actions[i].reason);
@@ -158,11 +202,13 @@ static void follow_bundle(struct place *p, struct place_shared *shared, const st
 static enum oal_policy_mode mode_of(const struct place_shared *shared, const struct candidate *candidate)
 {
 	const struct oal_policy *policy = candidate ? bundle_policy(candidate->bundle) : NULL;
+	const enum oal_action_kind kind =
+		policy ? kind_of(law_find(bundle_law(candidate->bundle)->name)) : OAL_ACTION_KIND_NONE;
 	enum oal_policy_mode mode = policy ? bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
 
-	if (mode > shared->ceiling)
-		mode = shared->ceiling;
-	if (mode == OAL_POLICY_MODE_ENFORCE && !shared->effects.rwnd)
+	if (mode > shared->ceilings[kind])
+		mode = shared->ceilings[kind];
+	if (mode == OAL_POLICY_MODE_ENFORCE && !shared->effects[kind].self)
 		mode = OAL_POLICY_MODE_SHADOW;
 	return shared->killed ? OAL_POLICY_MODE_OFF : mode;
 }
@@ -181,7 +227,7 @@ void place_update(struct place *p, struct place_shared *shared, const struct can
 	if (mode != p->mode) {
 		place_release_all(p, shared, reason_of(shared, candidate));
 		if (p->mode == OAL_POLICY_MODE_ENFORCE) /* those of flows that are gone, too */
-			effects_give_up(&shared->effects, p->number, alone);
+			effects_give_up(&shared->effects[place_kind(p)], p->number, alone);
 		p->mode = mode;
 	}
 	if (!candidate)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/effects.h"
 #include "control/observation.h"
+#include "effect/effects.h"
 #include "oal_policy.h"
 
 struct candidate;
@@ -20,8 +20,9 @@ enum { CONTROL_PLACES = EFFECTS_POLICIES };
 struct place_shared {
 	struct pipeline *pipeline;
 	struct observation seen; /* at the last step of any place */
-	struct effects effects;
-	enum oal_policy_mode ceiling; /* of the AP */
+	/* By kind of action: what carries it out, and the most that the AP lets it do. */
+	struct effects effects[OAL_N_ACTION_KINDS];
+	enum oal_policy_mode ceilings[OAL_N_ACTION_KINDS];
 	bool killed; /* nothing may be done */
 	uint64_t (*monotonic_ns)(void);
 };
@@ -43,7 +44,10 @@ struct place {
 /* `p` is all zero. Negative errno: -ENOMEM, -EINVAL for a pipeline beyond what control takes. */
 int place_new(struct place *p, unsigned number, struct inference *, const struct place_shared *);
 void place_free(struct place *);
-/* What is in force: takes over mode and bundle, and gives up what may not go on. `alone`: no other place enforces. */
+/* What the policy's law acts by. */
+enum oal_action_kind place_kind(const struct place *);
+/* What is in force: takes over mode and bundle, and gives up what may not go on. `alone`: no other place enforces by
+ * the same kind of action. */
 void place_update(struct place *, struct place_shared *, const struct candidate *, bool alone);
 /* A tick ends: the law's step, if it is due. */
 void place_tick(struct place *, struct place_shared *, uint64_t t_us, const struct candidate *);

@@ -11,15 +11,17 @@
 
 #define HELPER_MAGIC 0x4f414c01u /* "OAL", and the version of these records */
 
-enum { HELPER_SLOTS = 9 }; /* pairs of programs: a tap for each section, and the rewrite */
+enum { HELPER_SLOTS = 10 }; /* pairs of programs: a tap for each section, the rewrite, the marks */
 
 enum helper_command {
 	HELPER_ATTACH, /* the programs of `slot` to its port `port`; answered by where they are */
 	HELPER_DETACH,
-	HELPER_SET, /* rewrite: a clamp; tap: counts the bytes of a station from now on. Answered when it fails */
+	/* rewrite: a clamp; marks: of a station; tap: counts the bytes of a station from now on. Answered when it
+	 * fails */
+	HELPER_SET,
 	HELPER_RELEASE, /* ends that. Answered when it fails */
-	HELPER_CLEAR, /* rewrite: ends all clamps. Answered when it fails */
-	HELPER_READ, /* rewrite: counters of packets; tap: bytes of a station */
+	HELPER_CLEAR, /* rewrite, marks: ends all. Answered when it fails */
+	HELPER_READ, /* rewrite, marks: counters of packets; tap: bytes of a station */
 	HELPER_COMMANDS,
 	/* No commands: what owners of slots hear. */
 	HELPER_STARTED = HELPER_COMMANDS,
@@ -36,8 +38,8 @@ struct helper_record {
 	uint32_t magic, number; /* number: of the records of this channel, from 0 */
 	uint8_t command, slot, port, unused;
 	struct helper_flow flow; /* rewrite: SET, RELEASE */
-	uint8_t mac[6]; /* tap: SET, RELEASE, READ */
-	uint8_t scale; /* these: rewrite, SET */
+	uint8_t mac[6]; /* tap: SET, RELEASE, READ; marks: SET, RELEASE */
+	uint8_t scale; /* these: rewrite, SET; marks, SET: which marks, their interval in µs as `bytes`, and ttl_ms */
 	uint8_t unused_too;
 	uint32_t bytes;
 	uint16_t mss_bytes, ttl_ms;
@@ -51,8 +53,8 @@ struct helper_answer {
 	uint8_t command, slot, port, unused;
 	int32_t error; /* 0 or negative errno */
 	uint8_t mac[6], unused_too[2];
-	/* ATTACH: index of the port, and whether a program is at its egress too. READ: rewrite: its counters in their
-	 * order; tap: bytes down, bytes up. */
+	/* ATTACH: index of the port, and whether a program is at its egress too. READ: rewrite, marks: their counters
+	 * in their order; tap: bytes down, bytes up. */
 	uint64_t values[HELPER_VALUES];
 };
 

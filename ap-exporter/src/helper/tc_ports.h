@@ -14,8 +14,9 @@
 enum { TC_ERROR = 512 }; /* bytes */
 
 /* Places among a port's filters, early: one that ends with "ok" keeps the later ones from running. The tap stands
- * behind the rewrite: its rows say what leaves for the server, as rows of a wired port do. */
-enum { TC_PRIORITY_RWND = 11, TC_PRIORITY_TAP = 12 };
+ * behind the others: its rows say what leaves for the server, as rows of a wired port do, and what leaves for stations
+ * with its marks. */
+enum { TC_PRIORITY_MARK = 10, TC_PRIORITY_RWND = 11, TC_PRIORITY_TAP = 12 };
 
 struct tc_port {
 	struct interface interface;

@@ -15,8 +15,9 @@ struct known {
 };
 
 static const struct known laws[] = { { "fair_window", { "flow" }, 0 },
-                                     { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES } };
-static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0 } };
+                                     { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES },
+                                     { "mark", { "station" }, 0 } };
+static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0 }, { "mark", { "station" }, 0 } };
 
 const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", 0, { 0 } };
 

@@ -11,9 +11,9 @@ enum { BUNDLE_LAW_VALUES = 4 };
 
 /* The names are of the contract's lists, and live for ever. */
 struct bundle_law {
-	const char *name; /* fair_window, direct */
-	const char *subject; /* flow, ap */
-	const char *action; /* rwnd */
+	const char *name; /* fair_window, direct, mark */
+	const char *subject; /* flow, station, ap */
+	const char *action; /* rwnd, mark */
 	unsigned n_values;
 	int64_t values[BUNDLE_LAW_VALUES]; /* direct: one a class; 0: nothing is done */
 };

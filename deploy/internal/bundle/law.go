@@ -13,7 +13,10 @@ const (
 )
 
 // laws are those that agents know, with what each may be applied to.
-var laws = map[string][]string{"fair_window": {"flow"}, "direct": {"flow", "ap"}}
+var laws = map[string][]string{"fair_window": {"flow"}, "direct": {"flow", "ap"}, "mark": {"station"}}
+
+// actions are those that agents know, with what each may be done to.
+var actions = map[string][]string{"rwnd": {"flow", "ap"}, "mark": {"station"}}
 
 // law is what is done with the models' answers.
 type law struct {
@@ -66,10 +69,10 @@ func (l *law) wrong(kinds map[string]string) string {
 	outside := func(value int64) bool { return value < 0 || value > maxValue }
 	switch {
 	case !slices.Contains(laws[l.name], l.subject):
-		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow and ap", l.name,
-			l.subject)
-	case l.action != "rwnd":
-		return fmt.Sprintf("action `%s`; this service knows rwnd", l.action)
+		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow and ap, mark on station",
+			l.name, l.subject)
+	case !slices.Contains(actions[l.action], l.subject):
+		return fmt.Sprintf("action `%s` on `%s`; this service knows rwnd on flow and ap, mark on station", l.action, l.subject)
 	case len(l.values) != wanted || slices.ContainsFunc(l.values, outside):
 		return fmt.Sprintf("law %s has %d values; it takes %d, each 0 to 2^40", l.name, len(l.values), wanted)
 	case kinds["class"] == "":

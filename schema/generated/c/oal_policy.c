@@ -28,6 +28,9 @@ const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {
 	{ "guard_window_us", "us", offsetof(struct oal_policy, guard_window_us), 24, 200000u, 60000000u, 2000000u },
 	{ "guard_backoff_us", "us", offsetof(struct oal_policy, guard_backoff_us), 25, 1000000u, 3600000000u, 10000000u },
 	{ "link_follow_permille", "permille", offsetof(struct oal_policy, link_follow_permille), 30, 0u, 1000u, 0u },
+	{ "mark_step_permille", "permille", offsetof(struct oal_policy, mark_step_permille), 31, 0u, 4000u, 500u },
+	{ "mark_interval_us", "us", offsetof(struct oal_policy, mark_interval_us), 32, 0u, 1000000u, 100000u },
+	{ "mark_ahead", "1", offsetof(struct oal_policy, mark_ahead), 33, 0u, 1u, 0u },
 };
 
 const struct oal_policy_rule oal_policy_rules[OAL_POLICY_N_RULES] = {

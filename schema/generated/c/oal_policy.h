@@ -13,8 +13,8 @@ enum oal_rewrite_reason { OAL_REWRITE_REASON_NONE, OAL_REWRITE_REASON_CLASS, OAL
 #define OAL_REWRITE_REASONS { "none", "class", "probability", "queue", "hold", "released", "guard", "killed", "off", "no_capacity", "unknown_scale", "bundle", "failed" }
 enum oal_rewrite_backend { OAL_REWRITE_BACKEND_NONE, OAL_REWRITE_BACKEND_SHADOW, OAL_REWRITE_BACKEND_OVS, OAL_REWRITE_BACKEND_BPF, OAL_N_REWRITE_BACKENDS };
 #define OAL_REWRITE_BACKENDS { "none", "shadow", "ovs", "bpf" }
-enum oal_action_kind { OAL_ACTION_KIND_NONE, OAL_ACTION_KIND_RWND, OAL_N_ACTION_KINDS };
-#define OAL_ACTION_KINDS { "none", "rwnd" }
+enum oal_action_kind { OAL_ACTION_KIND_NONE, OAL_ACTION_KIND_RWND, OAL_ACTION_KIND_MARK, OAL_N_ACTION_KINDS };
+#define OAL_ACTION_KINDS { "none", "rwnd", "mark" }
 
 /* A control policy, as a bundle carries it. */
 struct oal_policy {
@@ -44,6 +44,9 @@ struct oal_policy {
 	uint32_t guard_window_us; /* Throughput is compared over this time [us] */
 	uint32_t guard_backoff_us; /* After a guard's revert nothing is clamped for this long; doubled each time, up to 64 times, and halved for each quiet period [us] */
 	uint32_t link_follow_permille; /* A window follows its station's PHY rate at once by this share of the change; 0: not until the wait tells [permille] */
+	uint32_t mark_step_permille; /* Law mark: packets with ECT(1) are marked while their station's wait is above this share of the wait that is wanted; 0: never [permille] */
+	uint32_t mark_interval_us; /* Law mark: packets with ECT(0) are marked once a station's wait was above what is wanted for so long, and then more and more often, in intervals of this over the square root of their number; 0: never [us] */
+	uint32_t mark_ahead; /* Law mark: 1: a predicted class of act_class counts as a wait above what is wanted, before one stands; 0: the wait alone counts */
 	/* Flows with this server port weigh so much, in permille of the ordinary flow's weight. */
 	uint32_t n_weights;
 	uint32_t weight_port[OAL_POLICY_MAX_WEIGHTS];
@@ -74,6 +77,9 @@ enum oal_policy_field {
 	OAL_POLICY_GUARD_WINDOW_US,
 	OAL_POLICY_GUARD_BACKOFF_US,
 	OAL_POLICY_LINK_FOLLOW_PERMILLE,
+	OAL_POLICY_MARK_STEP_PERMILLE,
+	OAL_POLICY_MARK_INTERVAL_US,
+	OAL_POLICY_MARK_AHEAD,
 	OAL_N_POLICY_FIELDS
 };
 
@@ -91,9 +97,9 @@ struct oal_policy_rule {
 };
 
 enum { OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = 26, OAL_POLICY_FIELD_WEIGHT_PERMILLE };
-enum { OAL_POLICY_MAX_FIELD = 30 };
+enum { OAL_POLICY_MAX_FIELD = 33 };
 /* Numbers declared after the weights, by field number: `kind`, or 0 for one that was taken out. */
-#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind),
+#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind), (kind), (kind), (kind),
 enum { OAL_POLICY_WEIGHT_PORT_MIN = 1, OAL_POLICY_WEIGHT_PORT_MAX = 65535, OAL_POLICY_WEIGHT_PERMILLE_MIN = 10, OAL_POLICY_WEIGHT_PERMILLE_MAX = 100000 };
 
 extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];

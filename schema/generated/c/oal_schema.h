@@ -652,7 +652,7 @@ enum {
 struct oal_action_row {
 	uint32_t absent; /* bit i: the i-th optional column was not to be had */
 	uint16_t policy; /* Policy that decided it: its folder in policies/ */
-	uint8_t kind; /* What is done: policy.actions (1 rwnd: the receive window in ACKs is lowered) */
+	uint8_t kind; /* What is done: policy.actions (1 rwnd: the receive window in ACKs is lowered; 2 mark: packets with ECT get CE) */
 	uint64_t subject; /* What it is done to: a flow's id as in FlowDictionary, without the highest bit; a station's MAC; 0: the access point */
 	uint8_t backend; /* What carries it out: policy.rewrite_backends (1 shadow: nothing was written) */
 	uint32_t tick; /* Tick at which it happened [tick] */
@@ -660,7 +660,7 @@ struct oal_action_row {
 	uint64_t bundle; /* Bundle whose policy says so: first 8 bytes of its hash, big-endian, without the highest bit */
 	uint8_t class; /* Predicted class at that moment: 0 Good … 3 Bad; 255: none */
 	uint8_t reason; /* Why: policy.rewrite_reasons */
-	uint64_t value; /* What is in force from here on, in the action's own unit (rwnd: the window that ACKs carry at most, bytes); 0: it was given up */
+	uint64_t value; /* What is in force from here on, in the action's own unit (rwnd: the window that ACKs carry at most, bytes; mark: 1 packets with ECT(1), 2 with ECT(0), 3 both); 0: it was given up */
 	uint32_t capacity_kbps; /* Capacity C(t) of the access point that was divided [kbit/s] */
 	uint32_t share_kbps; /* The flow's share of it; shares are weighted by airtime, so that one may be above the capacity [kbit/s] */
 	uint32_t rate_kbps; /* The flow's delivery rate [kbit/s] */

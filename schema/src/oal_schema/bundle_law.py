@@ -12,9 +12,9 @@ RWND_FAIR = "rwnd-fair"
 #: a folder of policies/
 POLICY_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 #: law → subjects that it can be applied to
-LAWS = {"fair_window": ("flow",), "direct": ("flow", "ap")}
+LAWS = {"fair_window": ("flow",), "direct": ("flow", "ap"), "mark": ("station",)}
 #: action → subjects that it can be done to
-ACTIONS = {"rwnd": ("flow", "ap")}
+ACTIONS = {"rwnd": ("flow", "ap"), "mark": ("station",)}
 CLASSES, MAX_VALUE = 4, 1 << 40
 #: kind that a model of this role has, whatever the law
 ROLE_KINDS = {"class": "tree", "window": "sum"}
@@ -22,7 +22,7 @@ ROLE_KINDS = {"class": "tree", "window": "sum"}
 
 @dataclass(frozen=True)
 class Law:
-    """name: fair_window or direct; subject: what it is applied to; action: what is done.
+    """name: one of LAWS; subject: what it is applied to; action: what is done.
 
     values: direct only, a value for each class, 0: nothing is done.
     """

@@ -20,6 +20,7 @@ from .policy import ENFORCE, make
 
 VALUES = (0, 0, 60_000, 30_000)
 DIRECT = Law("direct", values=VALUES)
+MARK = Law("mark", "station", "mark")
 
 
 def direct(**changes) -> Bundle:
@@ -49,6 +50,7 @@ def _good() -> list[tuple[str, Bundle, str | None]]:
         ("ok_fair_of_another", bundle(window=window, of_policy="x"), None),
         ("ok_fair_longest_name", bundle(of_policy="a" + 30 * "-"), None),
         ("ok_fair_third_model", bundle(models=[Model("class", tree), Model("other", random_tree(9, 3))]), None),
+        ("ok_mark", direct(law=MARK, of_policy="mark", policy=make("mark", 1, ENFORCE)), None),
         ("ok_older", older, None),
         ("ok_newer", direct(serial=SERIAL + 9, version=4), "ok_direct"),
         ("ok_in_force_itself", direct(), "ok_direct"),
@@ -145,7 +147,11 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     first_model("unsupported_format_two_tables", sum=one["window"])
     bad("unsupported_format_no_law", lambda v: v.update(law=None))
     bad("unsupported_format_empty_law", lambda v: v.update(law={}))
-    law("unknown", name="mark")
+    law("unknown", name="backlog")
+    law("mark_on_flow", name="mark", values=[])
+    law("mark_by_rwnd", "ok_mark", action="rwnd")
+    law("mark_with_values", "ok_mark", values=[0, 0, 0, 0])
+    law("fair_by_mark", "ok_fair_of_another", action="mark")
     law("subject_station", subject="station")
     law("subject_destination", subject="destination")
     law("no_subject", subject="")
