@@ -8,18 +8,23 @@ import hashlib
 import json
 import pathlib
 
+import numpy as np
+import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oal_schema import keys, policy, policy_file
 from oal_schema.bundle import Bundle, decode, encode, models_of, sign, split_signed
+from oal_schema.bundle_law import Law
 from oal_schema.grant import grant
 from oal_schema.nodes import BundleError
+from oal_schema.tree import Tree
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE / "models/tree.json"
-DEFAULT_POLICY = HERE.parent.parent / "policies/in-force/default.yaml"
+POLICIES = HERE.parent.parent / "policies"
+DEFAULT_POLICY = POLICIES / "in-force/default.yaml"
 MODEL, SERIAL = "lab-evaluate", 1
 
 
@@ -88,6 +93,42 @@ def models(tree_text: str, window_file: pathlib.Path | None):
     return tree, program, window
 
 
+def without_class(program: str):
+    """(a tree that always says Good, its feature program): for a law that needs no class."""
+    from oal_registry import programs
+    found = next(p for p in programs.known().values() if p.name == program)
+    tree = Tree(np.array([-1], np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, bool),
+                np.zeros(1, np.uint8), np.zeros((1, 3), np.uint16), found.feature_hash)
+    tree.check(len(found.features))
+    return tree, found
+
+
+def make_other(folder: pathlib.Path, of_policy: str, path: pathlib.Path | None,
+               overrides: tuple[tuple[str, int], ...]) -> dict:
+    """As `make`, of a policy whose law needs no class: its manifest says program, law and action."""
+    files, said = credentials(folder), yaml.safe_load((POLICIES / of_policy / "policy.yaml").read_text())
+    tree, program = without_class(said["program"])
+    content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[],
+                     program=list(program.words), decision_interval_us=program.decision_interval_us,
+                     models=models_of(tree, None), policy=read_policy(path, overrides),
+                     law=Law(said["law"]["name"], said["subject"], said["action"]), of_policy=of_policy)
+    file = folder / "bundle"
+    file.write_bytes(sign(encode(content), keys.load(files["signing"])))
+    return {
+        "bundle": str(file), "of_policy": of_policy,
+        "sections": [agent(files), {"kind": said["action"], "mode": "enforce", "backend": "bpf", "kill_file": ""}]
+    }
+
+
+def agent(files: dict[str, pathlib.Path]) -> dict:
+    """The exporter's section `agent` with these credentials."""
+    return {
+        "kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}",
+        "cert": f"host:{files['certificate']}", "key": f"host:{files['key']}",
+        "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400
+    }
+
+
 def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...],
          tree_file: pathlib.Path, window_file: pathlib.Path | None, own: dict[str, str] | None = None) -> dict:
     """Write bundle and credentials to a folder; `bundle`: its path, `sections`: of the exporter's configuration (host:
@@ -103,12 +144,7 @@ def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple
                          models=models_of(tree, window), policy=policy_)
         paths[ap_id] = str(folder / (f"bundle-{ap_id}" if ap_id else "bundle"))
         pathlib.Path(paths[ap_id]).write_bytes(sign(encode(content), signing))
-    agent = {
-        "kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}",
-        "cert": f"host:{files['certificate']}", "key": f"host:{files['key']}",
-        "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400
-    }
     return {
         "bundle": paths if own else paths[""],
-        "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf", "kill_file": ""}]
+        "sections": [agent(files), {"kind": "rwnd", "mode": "enforce", "backend": "bpf", "kill_file": ""}]
     }

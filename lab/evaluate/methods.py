@@ -20,8 +20,10 @@ CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queu
 #: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself.
 SENDERS: dict[str, tuple[str, bool]] = {
     **{control: (control, False) for control in CONGESTION_CONTROLS},
-    "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True)
+    "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False)
 }
+#: Senders whose packets are ECT(1): DCTCP's law in the place of TCP Prague, which no kernel's own source has.
+SCALABLE = ("l4s",)
 #: The access point's queue, by name: a scenario's `ap.queue`. {fifo_pkts} is the scenario's.
 QUEUE_KINDS: dict[str, dict] = {
     "fifo": {"mode": "qdisc", "kind": "pfifo limit {fifo_pkts}"},
@@ -41,7 +43,11 @@ ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
 FORECASTS: dict[str, int] = _said("rwnd-fair").get("forecasts", {})
 #: The policy with trees that each access point learned online, on its own items of earlier time (lessons.py).
 ONLINE = _said("rwnd-fair")["online"]
-ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
+#: Other policies by themselves: act → (policy, numbers that replace the file's).
+POLICY_ACTS: dict[str, tuple[str, dict[str, int]]] = {
+    "mark": ("mark", {}), "mark-step": ("mark", {"mark_interval_us": 0}), "mark-half": ("mark", {"target_us": 10000})
+}
+ACTS = ("", *_said("rwnd-fair")["acts"], *POLICY_ACTS, *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
 
 
 class MethodError(Exception):
@@ -66,6 +72,11 @@ class Method:
         """Whether all senders ask for ECN."""
         return SENDERS[self.control][1]
 
+    @property
+    def ect1(self) -> bool:
+        """Whether DCTCP's packets are ECT(1)."""
+        return self.control in SCALABLE
+
     def ap_queue(self, fifo_pkts: int) -> dict:
         """`ap.queue` of a scenario; `fifo_pkts`: what a FIFO holds."""
         return {key: value.format(fifo_pkts=fifo_pkts) if isinstance(value, str) else value
@@ -82,7 +93,14 @@ class Method:
         """
         if self.act in PAST:
             raise MethodError(f"{self.name} is no longer played: the policy has not its numbers any more")
+        if self.act in POLICY_ACTS:
+            return POLICY_ACTS[self.act][1]
         return {} if self.act in ("oal", ONLINE) else ABLATIONS.get(self.act)
+
+    @property
+    def of_policy(self) -> str:
+        """The policy (folder) whose bundle the access points have, where one acts."""
+        return POLICY_ACTS.get(self.act, ("rwnd-fair",))[0]
 
     @property
     def oracle(self) -> bool:
@@ -113,5 +131,5 @@ def to_play(name: str) -> Method:
 
 
 #: Played where none is named: those that need no lessons and answer no question of their own.
-ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, ONLINE) for queue in QUEUES
+ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, *POLICY_ACTS, ONLINE) for queue in QUEUES
        for control in CONTROLS]

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 
 from host import guest
+from oal_schema.bundle_law import RWND_FAIR
 
 from . import bundle, cell, forecast, learned, oracle, scenarios, tap
 from .methods import FORECASTS, ONLINE, ORACLES, Method
@@ -161,8 +162,11 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
     if c.method.policy is not None:
         own = {plan["name"] if ap == "0" else f"{plan['name']}-{ap}": text
                for ap, text in own_trees(c, settings).items()}
-        made = bundle.make(folder, settings.policy, overrides(c, settings), settings.tree, settings.window, own)
-        plan.update(bundle=made["bundle"], sections=made["sections"])
+        if c.method.of_policy == RWND_FAIR:
+            made = bundle.make(folder, settings.policy, overrides(c, settings), settings.tree, settings.window, own)
+        else:
+            made = bundle.make_other(folder, c.method.of_policy, settings.policy, overrides(c, settings))
+        plan.update(bundle=made["bundle"], sections=made["sections"], of_policy=c.method.of_policy)
     if c.method.act == "clamp":
         plan["clamp"] = {"window_bytes": settings.clamp_bytes}
     if c.method.oracle:

@@ -46,6 +46,8 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     given["seed"] = seed
     if method.ecn:
         given["ecn"] = True
+    if method.ect1:
+        given["ect1"] = True
     given["ap"] = {"security": "open", "queue": method.ap_queue(extra["fifo_pkts"])}
     if extra["trace"]:
         given["changes"] = given.get("changes", []) + trace(scenario.merge(TRACE, extra["trace"], f"{name}.trace"),

@@ -54,6 +54,7 @@ class Ap:
         """The stations, once every AP beacons: a station that scans too early looks again only seconds later."""
         plan = self.plan
         batch("ip", [f"netns add {s['ns']}" for s in self.stations])
+        write("/sys/module/tcp_output/parameters/scalable_ect1", str(int(plan["ect1"])))
         for ns in (self.wired.server_ns, *(s["ns"] for s in self.stations)) if plan["ecn"] else ():
             with inside(ns):
                 write("/proc/sys/net/ipv4/tcp_ecn", "1")

@@ -33,7 +33,8 @@ def own_sections(plan: dict, ap_id: str, host: str) -> list[dict]:
         folder = f"/run/lab/state-{ap_id}"
         os.mkdir(folder)
         bundle = plan["bundle"]
-        shutil.copy(host + (bundle[ap_id] if isinstance(bundle, dict) else bundle), f"{folder}/{ap_id}.bundle")
+        stem = ap_id if plan["of_policy"] == "rwnd-fair" else f"{ap_id}@{plan['of_policy']}"
+        shutil.copy(host + (bundle[ap_id] if isinstance(bundle, dict) else bundle), f"{folder}/{stem}.bundle")
         sections = [{**s, "state_dir": folder} if s["kind"] == "agent" else s for s in sections]
     return sections
 

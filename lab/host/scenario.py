@@ -21,6 +21,7 @@ DEFAULTS = {
     "ap": {"bridge": "linux", "security": "wpa2", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel", "ce_us": 0}},
     "wired": {"delay_ms": 20, "jitter_ms": 0, "loss": 0.0, "rate_mbps": 0, "limit_pkts": 20000},
     "ecn": False,
+    "ect1": False,
     "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
     "stations": [],
     "flows": [],
@@ -81,12 +82,13 @@ def load(name: str) -> dict:
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
     out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
-               python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="")
+               python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="", of_policy="rwnd-fair")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     wired(out["wired"], f"{name}.wired")
-    if not isinstance(out["ecn"], bool):
-        raise ScenarioError(f"{name}.ecn: true or false, not {out['ecn']}")
+    for key in ("ecn", "ect1"):
+        if not isinstance(out[key], bool):
+            raise ScenarioError(f"{name}.{key}: true or false, not {out[key]}")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
     out["stations"] = stations(out, name)
     names = {s["name"] for s in out["stations"]} | {s["group"] for s in out["stations"]}
