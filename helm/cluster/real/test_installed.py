@@ -144,8 +144,7 @@ def settled(oal) -> dict:
         return found if found["missing"] == 0 else None
 
     found = oal.until("no batch is missing", whole, AGAIN_S)
-    measured("batches that came too late for their labels", found["late"], "")
-    assert found["doubled"] == 0 and found["dropped"] == 0 and found["dead_letters"] == 0, found
+    assert all(found[name] == 0 for name in ("doubled", "dropped", "dead_letters", "late")), found
     return found
 
 def upgrade(oal, *values: str, **more) -> dict:
