@@ -1,7 +1,7 @@
 /*
  * Nanoseconds a packet in the marks' tc program, by the kernel's own count (BPF_PROG_TEST_RUN with `repeat`): lines
- * "NAME NS". Each is the difference between a run with the program and one with an empty program in its place, the least
- * of several rounds: what else the machine does only adds. usage: bench_mark BENCH_OBJECT
+ * "NAME NS". Each is the difference between a run with the program and one with an empty program in its place, the
+ * least of several rounds: what else the machine does only adds. usage: bench_mark BENCH_OBJECT
  */
 #include "ecn_frame.h"
 #include "mark/mark.h"
