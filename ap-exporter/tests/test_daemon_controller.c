@@ -812,8 +812,8 @@ int main(void)
 	marks_of_stations();
 	test("the status is JSON whichever of the policies have a bundle");
 	without_the_first();
-	test("of the windows that policies want for a flow the smallest is set, of marks of a station all, for as long as "
-	     "somebody wants it");
+	test("of the windows that policies want for a flow the smallest is set, of marks of a station all, for as long "
+	     "as somebody wants it");
 	composed();
 	golden_free(&w.golden);
 	golden_free(&w.golden2);

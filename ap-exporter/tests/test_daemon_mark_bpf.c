@@ -85,7 +85,8 @@ static void what_is_marked(void)
 {
 	for (unsigned kind = 0; kind < 4; kind++) {
 		static const char *const names[] = {
-			"IPv4 UDP: ECT(1) to a marked station comes out with CE and right checksums, all else as it was",
+			"IPv4 UDP: ECT(1) to a marked station comes out with CE and right checksums, all else as it "
+			"was",
 			"IPv4 TCP: the same", "IPv6 UDP: the same", "IPv6 TCP: the same",
 		};
 		struct ecn_spec s;

@@ -18,7 +18,8 @@ static uint32_t inverse_root_permille(uint32_t n)
 }
 
 /* Marks by packets every 100 µs from `from_ns` to `to_ns`; the time of the last one to `*last_ns`. */
-static unsigned marks(struct mark_bpf_spacing *p, uint64_t since_ns, uint64_t from_ns, uint64_t to_ns, uint64_t *last_ns)
+static unsigned marks(struct mark_bpf_spacing *p, uint64_t since_ns, uint64_t from_ns, uint64_t to_ns,
+		      uint64_t *last_ns)
 {
 	unsigned n = 0;
 	uint64_t t;

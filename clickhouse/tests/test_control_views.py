@@ -214,8 +214,9 @@ def test_effect_tells_seconds_with_clamps_from_those_without(database):
 def test_names_in_the_sql_are_those_of_the_contract():
     policy = yaml.safe_load((FOLDER.parent / "policies" / "rwnd-fair" / "numbers.yaml").read_text())
     sql = "".join((FOLDER / "migrations" / f).read_text()
-                  for f in ("0015_control_views.sql", "0020_action_views.sql"))
-    assert f"transform(r.kind, [0, 1], {policy['actions']}, 'unknown') AS action" in sql
+                  for f in ("0015_control_views.sql", "0037_action_mark.sql"))
+    numbers = list(range(len(policy["actions"])))
+    assert f"transform(r.kind, {numbers}, {policy['actions']}, 'unknown') AS action" in sql
     for column, names in (("reason", policy["rewrite_reasons"]), ("backend", policy["rewrite_backends"])):
         found = re.findall(rf"transform\((?:\w+\.{column}|now\.4), \[([^\]]*)\], \[([^\]]*)\], 'unknown'\) AS {column}",
                            sql)

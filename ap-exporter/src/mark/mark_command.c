@@ -33,8 +33,8 @@ static int read_set(struct mark_command *c, const char *line, char *err, size_t 
 	c->station.interval_us = marks & MARK_ECT0 ? interval_us : 0;
 	if (marks > MARK_ALL || !mark_allowed(&c->station, (uint8_t)marks, ttl_ms)) {
 		snprintf(err, err_size,
-			 "MARKS is 1 (ECT(1)), 2 (ECT(0)) or 3, TTL_MS from 1 to %d, INTERVAL_US from %d to %d, and MAC "
-			 "no group's",
+			 "MARKS is 1 (ECT(1)), 2 (ECT(0)) or 3, TTL_MS from 1 to %d, INTERVAL_US from %d to %d, and "
+			 "MAC no group's",
 			 MARK_MAX_TTL_MS, MARK_MIN_INTERVAL_US, MARK_MAX_INTERVAL_US);
 		return -EINVAL;
 	}

@@ -15,9 +15,9 @@ struct mark_command {
 	uint32_t ttl_ms;
 };
 
-/* Reads a line: `set MAC MARKS TTL_MS [INTERVAL_US]`, where MARKS is 1 (ECT(1)), 2 (ECT(0)) or 3; `release MAC`, `release
- * all`, `stats`, `quit`. An empty line and one that starts with # is MARK_NOTHING. 0, or -EINVAL with what is wrong in
- * `err`. */
+/* Reads a line: `set MAC MARKS TTL_MS [INTERVAL_US]`, where MARKS is 1 (ECT(1)), 2 (ECT(0)) or 3; `release MAC`,
+ * `release all`, `stats`, `quit`. An empty line and one that starts with # is MARK_NOTHING. 0, or -EINVAL with what is
+ * wrong in `err`. */
 int mark_command_parse(struct mark_command *, const char *line, char *err, size_t err_size);
 
 #endif

@@ -69,10 +69,11 @@ func (l *law) wrong(kinds map[string]string) string {
 	outside := func(value int64) bool { return value < 0 || value > maxValue }
 	switch {
 	case !slices.Contains(laws[l.name], l.subject):
-		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow and ap, mark on station",
-			l.name, l.subject)
+		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow and ap, "+
+			"mark on station", l.name, l.subject)
 	case !slices.Contains(actions[l.action], l.subject):
-		return fmt.Sprintf("action `%s` on `%s`; this service knows rwnd on flow and ap, mark on station", l.action, l.subject)
+		return fmt.Sprintf("action `%s` on `%s`; this service knows rwnd on flow and ap, mark on station", l.action,
+			l.subject)
 	case len(l.values) != wanted || slices.ContainsFunc(l.values, outside):
 		return fmt.Sprintf("law %s has %d values; it takes %d, each 0 to 2^40", l.name, len(l.values), wanted)
 	case kinds["class"] == "":
