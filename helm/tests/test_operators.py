@@ -420,14 +420,16 @@ def test_no_probe_kills_what_is_only_slow_or_waits_for_another_part(chart):
 def test_what_kubernetes_lets_nobody_change_in_a_job_has_a_name_of_its_own(chart):
     """An upgrade that only moves pods or marks them would be refused otherwise: a Job's template is immutable."""
     def templates(*values: str) -> dict[str, dict]:
-        return {o["metadata"]["name"]: o["spec"]["template"] for o in chart.objects("backup.enabled=true", "clickhouse.backup.enabled=true", *values)
+        objects = chart.objects("backup.enabled=true", "clickhouse.backup.enabled=true", *values)
+        return {o["metadata"]["name"]: o["spec"]["template"] for o in objects
                 if o["kind"] == "Job" and "helm.sh/hook" not in o["metadata"].get("annotations", {})}
 
     before = templates()
     assert {name.rpartition("-")[0] for name in before} == {"oal-topics", "oal-migrate", "oal-backup-volume"}
-    for change in ("setup.podAnnotations.owner=network-team", "setup.podLabels.team=wifi", "setup.nodeSelector.disk=ssd",
-                   "scheduling.nodeSelector.disk=ssd", "pods.annotations.owner=network-team", "pods.labels.team=wifi",
+    for change in ("setup.podAnnotations.owner=network-team", "setup.podLabels.team=wifi",
+                   "setup.nodeSelector.disk=ssd", "scheduling.nodeSelector.disk=ssd",
+                   "pods.annotations.owner=network-team", "pods.labels.team=wifi",
                    "setup.extraEnv[0].name=TZ,setup.extraEnv[0].value=UTC", "images.pullPolicy=Always",
                    "images.pullSecrets[0]=registry"):
-        for name, template in templates(change).items():
-            assert before.get(name, template) == template, f"{change} changes {name}"
+        for job, after in templates(change).items():
+            assert before.get(job, after) == after, f"{change} changes {job}"

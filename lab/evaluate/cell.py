@@ -124,7 +124,8 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     times = [t for f in short for t in f["fct_ms"]]
     offered, missing, again = (sum(f[name] for f in downloads) for name in ("packets", "lost", "retransmissions"))
     cell = {
-        "throughput_mbps": sum(f["goodput_mbps"] for f in downloads), "long_mbps": sum(f["goodput_mbps"] for f in long), **{
+        "throughput_mbps": sum(f["goodput_mbps"] for f in downloads),
+        "long_mbps": sum(f["goodput_mbps"] for f in long), **{
             name: mean(f[name] for f in long) for name in OVER_FLOWS
         }, "congestion_loss_ratio": max(0.0, again - failures) / offered if offered else None,
         "kernel_loss_ratio": drops / offered if offered else None,

@@ -29,7 +29,8 @@ QUEUE_KINDS: dict[str, dict] = {
     "fifo": {"mode": "qdisc", "kind": "pfifo limit {fifo_pkts}"},
     "fq": {"mode": "txq"},  # mac80211's, with FQ-CoDel and airtime fairness
     "fq-ce1": {"mode": "txq", "ce_us": 1000}, "fq-ce5": {"mode": "txq", "ce_us": 5000},  # marks from that wait on
-    "cake": {"mode": "qdisc", "kind": "cake unlimited"}, "cake-ack": {"mode": "qdisc", "kind": "cake unlimited ack-filter"}
+    "cake": {"mode": "qdisc", "kind": "cake unlimited"},
+    "cake-ack": {"mode": "qdisc", "kind": "cake unlimited ack-filter"}
 }
 #: The policy with a part left out, by name: numbers that replace the policy file's.
 ABLATIONS: dict[str, dict[str, int]] = _said("rwnd-fair")["ablations"]
@@ -131,5 +132,5 @@ def to_play(name: str) -> Method:
 
 
 #: Played where none is named: those that need no lessons and answer no question of their own.
-ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, *POLICY_ACTS, ONLINE) for queue in QUEUES
-       for control in CONTROLS]
+ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, *POLICY_ACTS, ONLINE)
+       for queue in QUEUES for control in CONTROLS]

@@ -16,8 +16,8 @@ the server sent them.
     retransmissions  data packets of sequence space that was sent before
     fct              a short flow: its SYN sent to the acknowledgement of its last byte received; a burst of a
                      connection that stays: its first packet sent to the acknowledgement of its last byte
-    ack wait         an upload: one way of an acknowledgement, server's port to station's radio, less the smallest of its
-                     flow: what uplink flows wait for in the access point's queue
+    ack wait         an upload: one way of an acknowledgement, server's port to station's radio, less the smallest of
+                     its flow: what uplink flows wait for in the access point's queue
     duplicate_acks   acknowledgements that came to the sender, say nothing new and carry no data
     ce, ece          of a flow: share of its data packets that arrived marked (CE); of acknowledgements that came and
                      echo a mark (ECE)

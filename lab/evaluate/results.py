@@ -11,7 +11,8 @@ FLOW = [
     "station", "ap", "kind", "goodput_mbps", "delay_mean_ms", "delay_p95_ms", "delay_p99_ms", "queueing_mean_ms",
     "queueing_p95_ms", "queueing_p99_ms", "rtt_mean_ms", "rtt_p95_ms", "rtt_p99_ms", "jitter_ms", "jitter_abs_ms",
     "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished",
-    "cc", "direction", "ack_wait_mean_ms", "ack_wait_p95_ms", "ack_wait_p99_ms", "duplicate_acks", "ce_ratio", "ece_ratio"
+    "cc", "direction", "ack_wait_mean_ms", "ack_wait_p95_ms", "ack_wait_p99_ms", "duplicate_acks", "ce_ratio",
+    "ece_ratio"
 ]
 HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
 MADE_OF = ("exporter", "policy", "tree", "window")
@@ -23,8 +24,8 @@ FAIR_OF = ("flow", "station", "ap")
 
 
 def fairness(flows: list[dict]) -> dict[str, float | None]:
-    """Jain's indices of a cell's long downloads. Throughputs of a station or an access point are added up, delay and jitter
-    are means over its flows. None where no flow has the figure.
+    """Jain's indices of a cell's long downloads. Throughputs of a station or an access point are added up, delay and
+    jitter are means over its flows. None where no flow has the figure.
     """
     long, out = [flow for flow in flows if flow["kind"] == "long" and flow.get("direction") != "up"], {}
     for name, figure in FAIR_FIGURES.items():

@@ -138,8 +138,8 @@ class Connection:
     would; or, with bursts, what `burst` allows.
     """
 
-    def __init__(self, ns: str, to: tuple, cc: str | None, mss: int, rate_bps: int, total_bytes: int | None, dscp: int = 0,
-                 bursts: bool = False):
+    def __init__(self, ns: str, to: tuple, cc: str | None, mss: int, rate_bps: int, total_bytes: int | None,
+                 dscp: int = 0, bursts: bool = False):
         self.rate_bps, self.left, self.credit_bytes, self.open = rate_bps, total_bytes, 0.0, True
         self.limited = bool(rate_bps) or bursts
         with inside(ns):

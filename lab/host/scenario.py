@@ -18,7 +18,10 @@ DEFAULTS = {
         "freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3,
         "noise_dbm": -92, "retries": 7, "ampdu_us": 4000, "lower_permille": 100
     },
-    "ap": {"bridge": "linux", "security": "wpa2", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel", "ce_us": 0}},
+    "ap": {
+        "bridge": "linux", "security": "wpa2",
+        "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel", "ce_us": 0}
+    },
     "wired": {"delay_ms": 20, "jitter_ms": 0, "loss": 0.0, "rate_mbps": 0, "limit_pkts": 20000},
     "ecn": False,
     "ect1": False,
@@ -33,8 +36,8 @@ DEFAULTS = {
 }
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
 FLOW = {
-    "station": None, "direction": "down", "cc": "cubic", "peer_cc": None, "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0,
-    "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0
+    "station": None, "direction": "down", "cc": "cubic", "peer_cc": None, "parallel": 1, "start_s": 0.0, "stop_s": None,
+    "rate_mbps": 0, "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0
 }
 #: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source.
 CONGESTION_CONTROLS = ("reno", "cubic", "bbr", "dctcp", "illinois", "vegas", "veno", "westwood")
@@ -82,7 +85,8 @@ def load(name: str) -> dict:
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
     out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
-               python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="", of_policy="rwnd-fair")
+               python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="",
+               of_policy="rwnd-fair")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     wired(out["wired"], f"{name}.wired")

@@ -1,6 +1,7 @@
-// Judges the packets in a netfilter queue of the network namespace in which it runs by the NetworkPolicies of one node's
-// pods: kube-network-policies of the Kubernetes project, by a kubeconfig instead of a pod's account. That would write
-// its own rules by nftables, which it says it cannot where a kernel lacks nft_queue; whoever starts this one writes them.
+// Judges the packets in a netfilter queue of the network namespace in which it runs by the NetworkPolicies of one
+// node's pods: kube-network-policies of the Kubernetes project, by a kubeconfig instead of a pod's account. That would
+// write its own rules by nftables, which it says it cannot where a kernel lacks nft_queue; whoever starts this one
+// writes them.
 package main
 
 import (

@@ -31,7 +31,8 @@ def test_ready_is_every_task_running(oal):
     assert job["state"] == "RUNNING" and job["tasks"]["running"] == job["tasks"]["total"] > 0, job
 
 #: In a pod that no NetworkPolicy lets in anywhere: says of each HOST:PORT whether a connection comes about.
-REACHED = r"""for a in "$@"; do timeout 5 bash -c "exec 3<>/dev/tcp/${a%:*}/${a#*:}" 2>/dev/null && echo "$a"; done; true"""
+REACHED = r"""
+for a in "$@"; do timeout 5 bash -c "exec 3<>/dev/tcp/${a%:*}/${a#*:}" 2>/dev/null && echo "$a"; done; true"""
 
 def reached(oal, pod: str, *addresses: str) -> set[str]:
     return set(oal.k("exec", pod, "--", "bash", "-c", REACHED, "-", *addresses).split())

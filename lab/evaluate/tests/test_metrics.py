@@ -199,7 +199,8 @@ def test_an_upload_is_measured_from_the_station_and_its_acknowledgements_wait():
             add(12 + 10 * n, AT_SERVER, True, False, acknowledged, 50 + n, flags=ACK | (ECE if n == 9 else 0))
             add(15 + 12 * n, AT_STATION, False, False, acknowledged, 50 + n, flags=ACK | (ECE if n == 9 else 0))
     packets = np.array(rows, RECORD)
-    (_, station, talks), = metrics.conversations(packets[np.argsort(packets["t_ns"], kind="stable")], PLAN, [UP], PLACES)
+    packets = packets[np.argsort(packets["t_ns"], kind="stable")]
+    (_, station, talks), = metrics.conversations(packets, PLAN, [UP], PLACES)
     found = metrics.long_flow(UP, station, talks, (0, 1000 * MS), 2 * MS)
     assert (found["direction"], found["packets"], found["lost"]) == ("up", 10, 1)
     assert found["queueing_mean_ms"] == 0 and found["goodput_mbps"] == pytest.approx(400 * 8e-6)
