@@ -158,7 +158,7 @@ def test_actions_are_named_by_policy_site_and_subject(database):
     database.insert("action", [
         {**base, "ts": at(2), "policy": "example", "kind": 1, "subject": 11, "value": 1 << 40},
         {**base, "ts": at(3), "policy": "queue", "kind": 2, "subject": mac, "value": 9},
-        {**base, "ts": at(4), "policy": "queue", "kind": 2, "subject": 0, "value": 0, "mac": 0, "bundle": 41},
+        {**base, "ts": at(4), "policy": "queue", "kind": 9, "subject": 0, "value": 0, "mac": 0, "bundle": 41},
     ])
     rows = database.rows(
         "SELECT ts, site, policy, action, subject, station, client, reason, backend, class, value, model, in_force,"
@@ -168,7 +168,7 @@ def test_actions_are_named_by_policy_site_and_subject(database):
     assert rows == [
         [at(1), "s", "rwnd-fair", "rwnd", flow, station, "10.0.0.7 40000", *said, "56250", *careful],
         [at(2), "s", "example", "rwnd", flow, station, "10.0.0.7 40000", *said, "1099511627776", *careful],
-        [at(3), "s", "queue", "unknown", station, station, "\\N", *said, "9", *careful],
+        [at(3), "s", "queue", "mark", station, station, "\\N", *said, "9", *careful],
         [at(4), "s", "queue", "unknown", "", "\\N", "\\N", *said, "0", "", "", "0"],
     ]
     # Only what sets windows is a rewrite; a window has 32 bits there.
