@@ -48,7 +48,7 @@ def test_scenarios_of_blocked_links_are_valid_and_each_station_has_people_of_its
 def test_the_page_says_what_the_model_has():
     page = " ".join((pathlib.Path(__file__).resolve().parents[1] / "README.md").read_text().split())
     every, covers, whole, leaves = map(float, re.search(
-        r"comes every (\S+) s, takes (\S+) s to cover the beam and (\S+) s in all, and leaves (\d+) % of", page).groups())
+        r"comes every (\S+) s, takes (\S+) s to cover the beam and (\S+) s in all, and leaves (\d+) %", page).groups())
     clear, *inside = blockage.states_per_s(blockage.DEFAULTS["beamwidth_deg"])
     assert (every, covers, whole) == (1 / clear, round(1 / inside[0], 2), round(sum(1 / rate for rate in inside), 1))
     assert leaves == round(100 * blockage.share(blockage.attenuation_db(15), blockage.DEFAULTS["snr_db"]))
