@@ -2,7 +2,8 @@
  * QUIC, UDP and TCP alike.
  *
  * An action (rewrite/action.h) on stations with one backend so far: `bpf`, a tc program at the egress of the Wi-Fi
- * port; flows of an Open vSwitch bridge do not mark yet, and `ovs` is refused. Whatever the backend: a packet that is Not-ECT is never touched, nor is one
+ * port; flows of an Open vSwitch bridge do not mark yet, and `ovs` is refused.
+ * Whatever the backend: a packet that is Not-ECT is never touched, nor is one
  * to a group; one that has CE already is left as it is; and each station's marks end by themselves after their time to
  * live, so that a dead agent means an untouched network within a second.
  *
