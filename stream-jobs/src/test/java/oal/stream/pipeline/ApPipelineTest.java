@@ -161,7 +161,7 @@ class ApPipelineTest {
         assertEquals(0, CaptureItems.run(List.of(capture.toString()), printed, new PrintStream(log)), log.toString());
         List<String> lines = printed.toString(StandardCharsets.UTF_8).lines().toList();
         assertTrue(lines.size() > 100, lines.size() + " items");
-        // The command prints those of windows, which name no policy; each other policy has its own of the same instants.
+        // The command prints those of windows, which name no policy; other policies have their own of these instants.
         List<String> ofWindows = items.kept().stream().map(i -> new String(i.json, StandardCharsets.UTF_8))
                 .filter(json -> !json.contains("\"policy\":")).toList();
         assertEquals(lines, ofWindows);
