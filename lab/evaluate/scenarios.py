@@ -1,5 +1,5 @@
-"""Scenario files of the evaluation: those of lab/scenarios with three keys more. Sets: `tune`, on which settings are
-chosen, `judge`, and `uplink`, of stations that upload.
+"""Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
+chosen, `judge`, `uplink`, of stations that upload, and `mmwave`, of links that people block.
 """
 import copy
 import csv
@@ -10,11 +10,12 @@ import random
 import yaml
 from host import scenario
 
+from . import blockage
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink")
-EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None}
+SETS = ("tune", "judge", "uplink", "mmwave")
+EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None}
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
 #: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
 SWING = {"each": False, "sigma": 0.4, "step_s": 0.1, "low": 0.2, "high": 2.0, "outage_s": 1.0, "seed": 1}
@@ -55,6 +56,9 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     if extra["swing"]:
         given["changes"] = given.get("changes", []) + swing(scenario.merge(SWING, extra["swing"], f"{name}.swing"),
                                                             given)
+    if extra["blockage"]:
+        spec = scenario.merge(blockage.DEFAULTS, extra["blockage"], f"{name}.blockage")
+        given["changes"] = given.get("changes", []) + blockage.changes(spec, given["stations"], given["duration_s"])
     out = scenario.plan(name, given)
     out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control}
     return out
