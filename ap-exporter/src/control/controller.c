@@ -125,7 +125,7 @@ static void report(struct controller *c)
 	if (c->shared.effects.rwnd)
 		rwnd_stats(c->shared.effects.rwnd, &data_path);
 	if (t.mode == OAL_POLICY_MODE_ENFORCE)
-		action_alarm_second(&c->alarm, data_path.in_force, data_path.packets_seen);
+		action_alarm_second(&c->alarm, &data_path);
 	else
 		action_alarm_reset(&c->alarm);
 	row = (struct oal_control_row){
