@@ -33,7 +33,7 @@ class Stages:
             "SELECT count() AS windows, uniqExact(ap_id, ts) AS distinct_windows, countIf(complete) AS complete,"
             f" countIf(class = 'Bad') AS bad FROM oal.label WHERE {when}")[0]
         item = rows(
-            "SELECT count() AS items, uniqExact(ap_id, ts) AS distinct_items, countIf(complete) AS complete FROM"
+            "SELECT count() AS items, uniqExact(ap_id, ts, policy) AS distinct_items, countIf(complete) AS complete FROM"
             f" oal.item WHERE {when}"
         )[0]
         # Windows of 1 s start every 100 ms; those that start on a full second do not overlap.
