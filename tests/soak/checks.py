@@ -74,8 +74,10 @@ def drained(platform, fleet, standstill_s: float = STANDSTILL_S) -> float:
 
 
 def _instants(platform, table: str, fleet, more: str = "") -> list[dict]:
+    # Each policy has an item of an instant, known by its features: those beyond the first are not counted.
+    rows = "count() - uniqExact(ts, feature_hash) + uniqExact(ts)" if table == "item" else "count()"
     return platform.clickhouse.rows(
-        "SELECT ap_id, count() AS rows, uniqExact(ts) AS distinct_rows, toUnixTimestamp64Micro(min(ts)) AS first,"
+        f"SELECT ap_id, {rows} AS rows, uniqExact(ts) AS distinct_rows, toUnixTimestamp64Micro(min(ts)) AS first,"
         f" toUnixTimestamp64Micro(max(ts)) AS last{more} FROM oal.{table} WHERE ap_id IN ({names(fleet)})"
         " GROUP BY ap_id ORDER BY ap_id")
 
