@@ -11,8 +11,8 @@ from oal_schema.codec import contract
 
 
 def instants(platform, table: str, fleet) -> list[tuple[str, int, int, int, int]]:
-    """(ap_id, rows, distinct instants, first instant, last instant), µs. Each policy has an item of an instant, known by
-    its features: those beyond the first are not counted, one that is there twice is.
+    """(ap_id, rows, distinct instants, first instant, last instant), µs. Each policy has an item of an instant,
+    told by its features: those beyond the first are not counted, one that is there twice is.
     """
     rows = "count() - uniqExact(ts, feature_hash) + uniqExact(ts)" if table == "item" else "count()"
     names = ", ".join(f"'{a}'" for a in fleet.ap_ids)
