@@ -151,6 +151,33 @@ static uint32_t id_of(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) < 0 ? 0 : info.id;
 }
 
+int tc_ports_check(const char *section, const char *names, uint32_t priority, char *err, size_t err_size)
+{
+	struct tc_ports ports;
+	int ret = tc_ports_name(&ports, section, names, priority, err, err_size), fd;
+
+	if (ret < 0)
+		return ret;
+	if (helper_started()) {
+		snprintf(err, err_size,
+			 "tc programs for the section '%s' are loaded when ap-exporter starts, as it is configured "
+			 "then: restart it",
+			 section);
+		return -EPERM;
+	}
+	tc_error_begin();
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "oal_check", 4, 4, 1, NULL);
+	if (fd < 0) {
+		snprintf(err, err_size,
+			 "this kernel refuses BPF maps: %s; start as root, on a kernel with CONFIG_BPF_SYSCALL and "
+			 "CONFIG_NET_CLS_BPF (kmod-sched-bpf)",
+			 strerror(-fd));
+		return fd;
+	}
+	close(fd);
+	return 0;
+}
+
 void tc_ports_programs(struct tc_ports *b, int up_fd, int down_fd)
 {
 	b->place.up_fd = up_fd;

@@ -40,6 +40,9 @@ struct tc_ports {
  * -EINVAL with what to do in `err`. Opens nothing. */
 int tc_ports_name(struct tc_ports *, const char *section, const char *names, uint32_t priority, char *err,
 		  size_t err_size);
+/* Can programs be put on the ports in `names`? As tc_ports_name(); -EPERM once the helper has started; or what the
+ * kernel says to a BPF map. Changes nothing. */
+int tc_ports_check(const char *section, const char *names, uint32_t priority, char *err, size_t err_size);
 /* Which programs: sets their descriptors and ids in `place`, of which a slot is then made. */
 void tc_ports_programs(struct tc_ports *, int up_fd, int down_fd);
 /* Has the programs of a helper's slot, which was made of `place`, attached to each port that is there, instead of what

@@ -18,8 +18,6 @@ static const struct action_ops *const backends[] = {
 	NULL
 };
 
-enum { REASON = 512 }; /* bytes of why one backend cannot work */
-
 struct front {
 	struct mark mark; /* first: what backends and callers hold */
 	struct mark_stations *stations;
@@ -31,33 +29,13 @@ static inline struct front *front_of(struct mark *m)
 	return (struct front *)m;
 }
 
-/* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. With `later`, one
- * that is named and is only not there yet will do: a bridge may come up after the exporter. */
 static const struct action_ops *choose(const struct config_mark *c, bool later, int *ret, char *err, size_t err_size)
 {
-	const bool any = !strcmp(c->backend, "auto");
-	char why[REASON] = "";
-	size_t used = 0;
+	const struct action_choice choice = {
+		.backends = backends, .named = c->backend, .of = "the marks", .config = c,
+	};
 
-	*ret = -EOPNOTSUPP;
-	if (err_size)
-		err[0] = '\0';
-	for (unsigned i = 0; backends[i]; i++) {
-		if (!any && strcmp(backends[i]->name, c->backend))
-			continue;
-		*ret = backends[i]->check(c, why, sizeof why);
-		if (!*ret || (later && !any && (*ret == -ENOENT || *ret == -ECONNREFUSED)))
-			return backends[i];
-		if (used < err_size)
-			used += (size_t)snprintf(err + used, err_size - used, "%s%s: %s", used ? "; " : "",
-						 backends[i]->name, why);
-	}
-	if (!used)
-		snprintf(err, err_size,
-			 "this ap-exporter was built without the marks' backend '%s': use the package with it, or set "
-			 "option 'backend'",
-			 c->backend);
-	return NULL;
+	return action_choose(&choice, later, ret, err, err_size);
 }
 
 int mark_check(const struct config_mark *c, char *err, size_t err_size)

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 _Static_assert(MARK_BPF_ECT1 == MARK_ECT1 && MARK_BPF_ECT0 == MARK_ECT0, "marks go into the map as they are");
 
@@ -46,28 +45,8 @@ static inline struct backend *backend_of(const struct action *a)
 static int check(const void *config, char *err, size_t err_size)
 {
 	const struct config_mark *c = config;
-	struct tc_ports ports;
-	int ret = tc_ports_name(&ports, "mark", c->interface, TC_PRIORITY_MARK, err, err_size), fd;
 
-	if (ret < 0)
-		return ret;
-	if (helper_started()) {
-		snprintf(err, err_size,
-			 "tc programs for the section 'mark' are loaded when ap-exporter starts, as it is configured "
-			 "then: restart it");
-		return -EPERM;
-	}
-	tc_error_begin();
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "oal_check", 4, 4, 1, NULL);
-	if (fd < 0) {
-		snprintf(err, err_size,
-			 "this kernel refuses BPF maps: %s; start as root, on a kernel with CONFIG_BPF_SYSCALL and "
-			 "CONFIG_NET_CLS_BPF (kmod-sched-bpf)",
-			 strerror(-fd));
-		return fd;
-	}
-	close(fd);
-	return 0;
+	return tc_ports_check("mark", c->interface, TC_PRIORITY_MARK, err, err_size);
 }
 
 /* What the helper says. Sets and releases that failed: of one that it did itself the caller hears at once. */

@@ -54,4 +54,16 @@ struct action_ops {
 	void (*close)(struct action *); /* releases everything first */
 };
 
+/* Of which backends one is chosen, and for whom. */
+struct action_choice {
+	const struct action_ops *const *backends; /* in the order in which `auto` tries them; the last is NULL */
+	const char *named; /* of the configuration: a backend's name, or auto */
+	const char *of; /* for messages: "the rewrite" */
+	const void *config; /* for their check() */
+};
+
+/* The backend that is meant and that can work here. NULL: `ret` (negative errno) and `err` say why. With `later`, one
+ * that is named and is only not there yet will do: a bridge may come up after the exporter. */
+const struct action_ops *action_choose(const struct action_choice *, bool later, int *ret, char *err, size_t err_size);
+
 #endif

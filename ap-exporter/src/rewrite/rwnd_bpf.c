@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	LEAST_SCALES = 1024, /* an LRU map far smaller than its per-CPU batches forgets what was just learned */
@@ -50,28 +49,8 @@ static inline struct backend *backend_of(const struct action *a)
 static int check(const void *config, char *err, size_t err_size)
 {
 	const struct config_rwnd *c = config;
-	struct tc_ports ports;
-	int ret = tc_ports_name(&ports, "rwnd", c->interface, TC_PRIORITY_RWND, err, err_size), fd;
 
-	if (ret < 0)
-		return ret;
-	if (helper_started()) {
-		snprintf(err, err_size,
-			 "tc programs for the section 'rwnd' are loaded when ap-exporter starts, as it is configured "
-			 "then: restart it");
-		return -EPERM;
-	}
-	tc_error_begin();
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "oal_check", 4, 4, 1, NULL);
-	if (fd < 0) {
-		snprintf(err, err_size,
-			 "this kernel refuses BPF maps: %s; start as root, on a kernel with CONFIG_BPF_SYSCALL and "
-			 "CONFIG_NET_CLS_BPF (kmod-sched-bpf)",
-			 strerror(-fd));
-		return fd;
-	}
-	close(fd);
-	return 0;
+	return tc_ports_check("rwnd", c->interface, TC_PRIORITY_RWND, err, err_size);
 }
 
 static void close_backend(struct action *a);
