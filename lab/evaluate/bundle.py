@@ -106,6 +106,8 @@ def without_class(program: str):
 def make_other(folder: pathlib.Path, of_policy: str, path: pathlib.Path | None,
                overrides: tuple[tuple[str, int], ...]) -> dict:
     """As `make`, of a policy whose law needs no class: its manifest says program, law and action."""
+    if dict(overrides).get("mark_ahead"):
+        raise BundleMistake(f"{of_policy} with mark_ahead needs a class model, and its bundle here has none")
     files, said = credentials(folder), yaml.safe_load((POLICIES / of_policy / "policy.yaml").read_text())
     tree, program = without_class(said["program"])
     content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[],

@@ -44,9 +44,11 @@ ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
 FORECASTS: dict[str, int] = _said("rwnd-fair").get("forecasts", {})
 #: The policy with trees that each access point learned online, on its own items of earlier time (lessons.py).
 ONLINE = _said("rwnd-fair")["online"]
-#: Other policies by themselves: act → (policy, numbers that replace the file's).
+#: Other policies by themselves: act → (policy, numbers that replace the file's). `POLICY-PART` is an ablation of it.
 POLICY_ACTS: dict[str, tuple[str, dict[str, int]]] = {
-    "mark": ("mark", {}), "mark-step": ("mark", {"mark_interval_us": 0}), "mark-half": ("mark", {"target_us": 10000})
+    "-".join((name, part) if part else (name,)): (name, numbers)
+    for name in sorted(file.parent.name for file in POLICIES.glob("*/evaluate.yaml")) if name != "rwnd-fair"
+    for part, numbers in ({"": {}} | _said(name)["ablations"]).items()
 }
 ACTS = ("", *_said("rwnd-fair")["acts"], *POLICY_ACTS, *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
 

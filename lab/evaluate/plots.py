@@ -7,7 +7,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from . import verdict  # noqa: E402
-from .methods import CONTROLS, QUEUE_KINDS, QUEUES, SENDERS, Method  # noqa: E402
+from .methods import CONTROLS, POLICY_ACTS, QUEUE_KINDS, QUEUES, SENDERS, Method  # noqa: E402
 from .results import Results  # noqa: E402
 
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
@@ -16,18 +16,20 @@ COLOURS |= {pair: plt.get_cmap("tab20")(n % 20) for n, pair in enumerate(
     (control, queue) for control in SENDERS for queue in QUEUE_KINDS if (control, queue) not in COLOURS)}
 MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "oracle30": "d", "oracle20": ".", "queue": "^",
            "link": "1", "tree": "v", "always": "s", "alpha2": "P", "lean": "X", "late": "<", "forecast": "H",
-           "ahead": ">", "oal-online": "p", "mark": "h", "mark-step": "2", "mark-half": "3"}
+           "ahead": ">", "oal-online": "p"}
 SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "oracle30": 36, "oracle20": 36, "queue": 40, "link": 40,
          "tree": 40, "always": 36, "alpha2": 40, "lean": 40, "late": 40, "forecast": 40, "ahead": 40,
-         "oal-online": 60, "mark": 60, "mark-step": 40, "mark-half": 40}
+         "oal-online": 60}
 LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "oracle30": "oracle, 30 ms",
           "oracle20": "oracle, 20 ms", "queue": "OAL without a model",
           "link": "OAL without a model, windows follow links", "tree": "OAL by the tree alone",
           "always": "OAL always", "alpha2": "OAL without a model, alpha 2",
           "lean": "OAL without a model, leaning shares", "late": "windows by the last 200 ms",
           "forecast": "windows by a forecast", "ahead": "windows by the next 200 ms",
-          "oal-online": "OAL with trees learned online", "mark": "marks", "mark-step": "marks of ECT(1) alone",
-          "mark-half": "marks, half of the wait"}
+          "oal-online": "OAL with trees learned online"}
+for _act in POLICY_ACTS:
+    MARKERS[_act], SIZES[_act], LABELS[_act] = "h", 60, _act
+
 
 
 def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None:

@@ -3,8 +3,9 @@ import math
 
 import numpy as np
 import pytest
+import yaml
 from evaluate import bundle, paper, scenarios, spread, table, verdict
-from evaluate.methods import ABLATIONS, ALL, PAST, Method, MethodError, method, to_play
+from evaluate.methods import ABLATIONS, ALL, PAST, POLICIES, Method, MethodError, method, to_play
 from evaluate.play import Cell, Settings, overrides
 from evaluate.results import FLOW, MADE_OF, Results, fairness
 
@@ -176,6 +177,24 @@ def test_names_of_methods():
     for wrong in ("tahoe-fq", "cubic-red", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):
             method(wrong)
+
+
+def test_acts_of_other_policies_are_those_of_their_folders():
+    assert method("cubic_ecn-fq+mark").of_policy == "mark" and method("cubic-fq+oal").of_policy == "rwnd-fair"
+    said = yaml.safe_load((POLICIES / "mark/evaluate.yaml").read_text())
+    for part, numbers in said["ablations"].items():
+        assert method(f"l4s-fq+mark-{part}").policy == numbers
+    for aim in said["aims"]:
+        assert method(aim["method"]).of_policy == "mark" and method(aim["baseline"]).act in ("", "mark")
+    for control in said["controls"]:
+        for queue in said["queues"]:
+            assert method(f"{control}-{queue}").name == f"{control}-{queue}"
+
+
+def test_marks_by_a_prediction_are_refused_where_no_model_predicts(tmp_path):
+    """They would be played as marks without one."""
+    with pytest.raises(bundle.BundleMistake, match="needs a class model"):
+        bundle.make_other(tmp_path, "mark", None, (("mark_ahead", 1),))
 
 
 def test_a_method_says_what_senders_and_queue_are():

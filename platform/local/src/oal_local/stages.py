@@ -45,7 +45,7 @@ class Stages:
         dropped = rows(
             "SELECT topic, ap_id, min(ts) AS first, count() AS batches, sum(rows_dropped) AS n FROM oal.batch WHERE"
             f" rows_dropped > 0 AND {when} GROUP BY topic, ap_id ORDER BY first"
-        )
+        ) if batch["rows_dropped"] else []
         late = rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
         dead = rows(f"SELECT count() AS n FROM oal.dead_letter WHERE {when}")[0]["n"]
         latency = rows(
