@@ -289,8 +289,7 @@ static int usage(FILE *f)
 		   "--max-flows N]\n"
 		   "                                         rewrites receive windows as commands on standard input "
 		   "say (type one: it tells which there are)\n"
-		   "       ap-exporter mark [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE "
-		   "--max-stations N]\n"
+		   "       ap-exporter mark [-c FILE | --backend bpf --interface PORT,… --max-stations N]\n"
 		   "                                         sets CE in packets to stations, the same way\n"
 #endif
 		   "       ap-exporter options               every option of FILE, with default, range and meaning\n"
