@@ -95,3 +95,13 @@ def test_a_capture_is_read_in_order(tmp_path):
     file.write_bytes(b"\xd4\xc3\xb2\xa1" + bytes(20) + b"".join(
         struct.pack("<IIII", t, 7, len(f), len(f)) + f for t, f in records))
     assert [(one.t_us, one.ecn) for one in datagrams(file)] == [(1_000_007, 1), (3_000_007, 2)]
+
+
+def test_marks_of_ect0_come_in_intervals_over_the_root_of_their_number():
+    """What may be at most is little more than what the spacing gives, and less than every packet."""
+    from conformance.cases_mark import INTERVAL_US, most_marks
+    t = float(INTERVAL_US)
+    for n in range(1, 400):
+        assert n <= most_marks(t) <= 1.25 * n + 3
+        t += INTERVAL_US / n ** 0.5
+    assert most_marks(INTERVAL_US // 2) == 2 and most_marks(3 * INTERVAL_US) < 6
