@@ -100,7 +100,8 @@ def running(aps: int = 1, **options):
 
 
 def agent(daemon: Daemon) -> dict:
-    return daemon.status()["agent"]
+    """What `status` says of it. On a busy machine one that plays many access points may let a question pass."""
+    return until(daemon.status, "it answers")["agent"]
 
 
 def in_force(daemon: Daemon, ap: str) -> str | None:
