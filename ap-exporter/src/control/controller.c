@@ -155,7 +155,7 @@ static void report(struct controller *c)
 	if (rwnd_of(c))
 		rwnd_stats(rwnd_of(c), &data_path);
 	if (t.window_mode == OAL_POLICY_MODE_ENFORCE)
-		action_alarm_second(&c->alarm, data_path.in_force, data_path.packets_seen);
+		action_alarm_second(&c->alarm, &data_path);
 	else
 		action_alarm_reset(&c->alarm);
 	row = (struct oal_control_row){
