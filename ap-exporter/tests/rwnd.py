@@ -112,9 +112,10 @@ while c.recv(1 << 20):
 
 SOURCE = """
 import socket, sys
-source, address = sys.argv[1:]
+source, address, on_the_way = sys.argv[1], sys.argv[2], int(sys.argv[3])
 s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, 32, on_the_way // 2)  # SO_SNDBUFFORCE, as the server above
 s.setsockopt(socket.IPPROTO_TCP, 13, b"cubic")
 s.bind((source, 5000))
 s.connect((address, 443))
@@ -202,7 +203,7 @@ class Air:
     def upload(self) -> tuple[str, str]:
         """A transfer from the station to the server that goes on until the end; both ends."""
         self.processes.append(python(self.far, SINK, "10.96.0.2"))
-        self.processes.append(python(self.sta, SOURCE, "10.96.0.1", "10.96.0.2"))
+        self.processes.append(python(self.sta, SOURCE, "10.96.0.1", "10.96.0.2", BYTES_ON_THE_WAY))
         return "10.96.0.1:5000", "10.96.0.2:443"
 
     def filters(self, hook: str = "ingress") -> str:
@@ -327,24 +328,26 @@ class Packet:
 
 
 class Capture:
-    """What a port saw of TCP."""
+    """What a port saw of TCP. Its file is read on from where it was read to: tests ask for its packets all the time."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self.rest, self.found = path, b"", []
+        self.file = open(path, "rb")
 
     def packets(self) -> list[Packet]:
-        data, at, found = self.path.read_bytes(), 0, []
+        data, at = self.rest + self.file.read(), 0
         while at + 20 <= len(data):
             seconds, ns, size = struct.unpack("<qqI", data[at:at + 20])
+            if at + 20 + size > len(data):
+                break
             frame = data[at + 20:at + 20 + size]
             at += 20 + size
             if frame[12:14] == b"\x88\x64" and frame[20:22] == b"\x00\x21":  # IPv4 in a session of PPPoE
-                frame, size = frame[:12] + b"\x08\x00" + frame[22:], size - 8
-            if len(frame) == size and (
-                frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6
-            ):
-                found.append(Packet(seconds + ns / 1e9, frame))
-        return found
+                frame = frame[:12] + b"\x08\x00" + frame[22:]
+            if frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6:
+                self.found.append(Packet(seconds + ns / 1e9, frame))
+        self.rest = data[at:]
+        return self.found.copy()
 
     def scale(self) -> int:
         """What the client's SYN offers, once it has come by."""
