@@ -38,7 +38,7 @@ int controller_new(struct controller **out, const struct controller_config *conf
 	ret = observation_new(&c->shared.seen, config->pipeline);
 	if (!ret)
 		ret = effects_new(&c->shared.effects[OAL_ACTION_KIND_RWND], &effects_rwnd,
-				  c->shared.seen.max_flows);
+				  RWND_DIRECTIONS * c->shared.seen.max_flows);
 	if (!ret)
 		ret = effects_new(&c->shared.effects[OAL_ACTION_KIND_MARK], &effects_mark,
 				  c->shared.seen.max_stations);
