@@ -86,7 +86,7 @@ def test_good_manifests(change):
         ({"models": [MODEL | {"registered": "A b"}]}, "registered 'A b'"),
         ({"models": [MODEL | {"optional": "no"}]}, "optional 'no'; true or false"),
         ({"models": [MODEL | {"optional": True}]}, "needs a model of role class"),
-        ({"models": [MODEL | {"role": "other"}]}, "law direct needs a model of role class, and there are other"),
+        ({"models": [MODEL | {"role": "other"}]}, "models without one of role class"),
         ({"law": {"name": "mark"}}, "law 'mark' on 'flow'"),
         ({"law": {}}, "law: name is missing"),
         ({"law": "direct"}, "law: it is `key: value`"),

@@ -139,6 +139,8 @@ def _models(v: object, where: str) -> tuple[ModelPlan, ...]:
         if not isinstance(plan.optional, bool):
             raise ManifestError(f"{at}: optional {plan.optional!r}; true or false")
         out.append(plan)
+    if out and "class" not in [o.role for o in out]:
+        raise ManifestError(f"{where}: models without one of role class, whose versions name a release")
     return tuple(out)
 
 
