@@ -11,8 +11,8 @@ POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
 
 @functools.cache
 def _said(policy: str) -> dict:
-    """`evaluate.yaml` of a policy: `controls`, `queues`, and `acts`, what acts on top of them; `act`: what the policy by
-    itself is called among these, where not by its name.
+    """`evaluate.yaml` of a policy: `controls`, `queues`, and `acts`, what acts on top of them; `act`: what the policy
+    by itself is called among these, where not by its name.
     """
     return yaml.safe_load((POLICIES / policy / "evaluate.yaml").read_text(encoding="utf-8"))
 
