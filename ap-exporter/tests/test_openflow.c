@@ -101,7 +101,8 @@ static void test_writing(void)
 		            "80001401 06 80001604 0a000001 80001804 0a000002 80001a02 "
 		            "01bb 80001c02 9c40 0000000000"
 		            "0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 0000"
-		            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
+		            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c"
+		            "ffff0010 00002320 000e fff8 00 000000");
 		down = flow6;
 		down.direction = RWND_DOWN;
 		check_bytes(m, openflow_delete(fresh(), 9, COOKIE + 1, &down),
