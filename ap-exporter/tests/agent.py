@@ -100,8 +100,7 @@ def running(aps: int = 1, **options):
 
 
 def agent(daemon: Daemon) -> dict:
-    """What `status` says of it. On a busy machine one that plays many access points may let a question pass."""
-    return until(daemon.status, "it answers")["agent"]
+    return daemon.answer()["agent"]
 
 
 def in_force(daemon: Daemon, ap: str) -> str | None:
