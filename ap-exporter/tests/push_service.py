@@ -347,7 +347,8 @@ def etag_of(wanted) -> str:
 class Service:
     """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on
     or off, without one the header is left out, as an older service does; `killed`: likewise policies that are off by
-    themselves; `neighbours`: per (site, MHz) what it says of the APs there, or an answer of its own; `scripts`: per AP an answer of its own; `others`: per AP, policies besides rwnd-fair.
+    themselves; `neighbours`: per (site, MHz) what it says of the APs there, or an answer of its own;
+    `scripts`: per AP an answer of its own; `others`: per AP, policies besides rwnd-fair.
     """
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):

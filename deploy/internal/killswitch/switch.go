@@ -1,6 +1,6 @@
 // Package killswitch turns control off, of all policies or of one, for the fleet, a site or an AP: told at once to
-// every AP concerned with the answer of its long poll, and stored as soon as the store takes it. It can only take power away,
-// so it needs no signature. Taking a kill back is stored before anything follows from it.
+// every AP concerned with the answer of its long poll, and stored as soon as the store takes it. It can only take power
+// away, so it needs no signature. Taking a kill back is stored before anything follows from it.
 package killswitch
 
 import (

@@ -33,8 +33,8 @@ _CELLS = {
     "access_point": 10, "ap_id": 10, "backend": 7, "backup": 20, "class": 10, "client": 19, "clock": 14,
     "component": 10, "done": 17, "error": 24, "example": 20, "feature": 20, "flow": 18, "instance": 16,
     "last_reason": 14, "last_said": 17, "made_by": 11, "model": 12, "path": 12, "queue": 20, "reason": 11,
-    "scope": 16, "server": 19, "source": 6, "station": 17, "subject": 20, "table": 16, "topic": 16, "version": 7, "why": 26,
-    "written_as": 10
+    "scope": 16, "server": 19, "source": 6, "station": 17, "subject": 20, "table": 16, "topic": 16, "version": 7,
+    "why": 26, "written_as": 10
 }
 _FIGURE, _MOMENT, _COUNT = 10, 19, 6
 _CHARACTER_PX, _CELL_PX, _HEADER_PX = 7.2, 14, 22  # of Grafana 9's table: a letter, edges

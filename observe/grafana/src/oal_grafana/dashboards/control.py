@@ -221,7 +221,8 @@ GROUP BY policy, action, backend ORDER BY policy, action, backend""",
             may_be_empty(
                 NO_POLICY,
                 f"""SELECT ts, ap_id, toString(policy) AS policy, action, {VALUE} AS done, \
-ifNull(station, '') AS station, subject, reason, backend, class, queue_us, ifNull(nullIf(a.in_force, ''), 'none') AS in_force
+ifNull(station, '') AS station, subject, reason, backend, class, queue_us, \
+ifNull(nullIf(a.in_force, ''), 'none') AS in_force
 FROM oal.v_actions({last_of_range('10 MINUTE')}) AS a WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
             ),
             {"ts": CLOCK, "queue_us": "µs"},
