@@ -8,7 +8,8 @@ from oal_local.clickhouse import since
 from oal_local.paths import REPO
 
 #: Policies of the demo: what each does to its subjects, in words.
-POLICIES = {"rwnd-fair": "windows of downloads", "mark": "CE in packets to stations", "uplink-cap": "windows of uploads"}
+POLICIES = {"rwnd-fair": "windows of downloads", "mark": "CE in packets to stations",
+            "uplink-cap": "windows of uploads"}
 MODES = ("off", "shadow", "enforce")  # control.mode
 BACKENDS = ("none", "shadow", "ovs", "bpf")  # rewrite.backend
 

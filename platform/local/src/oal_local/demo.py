@@ -146,7 +146,8 @@ class Live:
             options["ssl.certificate.location"], "--key", options["ssl.key.location"], "--mac-keys",
             self.platform.state.pki / "ap-live.mac-keys", "--sender-certificate", self.platform.state.pki / "lab.crt",
             "--sender-key", self.platform.state.pki / "lab.key", "--push-url", self.platform.push.ap_url,
-            "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--mark", "enforce", "--out", self.folder
+            "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--mark", "enforce",
+            "--out", self.folder
         ]
         if self.seconds:
             command += ["--duration", str(self.seconds)]
