@@ -37,6 +37,7 @@ def test_every_command_of_the_page_works_and_the_last_shows_the_access_points_ro
     }, cluster.inside)
     _, check, bring, namespace, install, switch, ticket, replay, rows, enough = blocks
     oal = Installation(cluster)
+    board = dashboard.board(next(folder.glob("oal-*.tgz")), "oal-arriving")
     try:
         timed("the release checked", newcomer.types, check)
         timed("its images in the node", newcomer.types, bring)
@@ -56,7 +57,7 @@ def test_every_command_of_the_page_works_and_the_last_shows_the_access_points_ro
         oal.until("its rows, by the page's command", lambda: "ap-0007" in newcomer.types(rows, 60), 240)
         measured("its rows, by the page's query, after that", time.monotonic() - began)
         (row,) = oal.until("the access point, on a dashboard",
-                           lambda: dashboard.rows(oal, "oal-arriving", "Access points"), 240)
+                           lambda: dashboard.rows(oal, board, "Access points"), 240)
         assert (row["ap_id"], row["site"]) == ("ap-0007", "hall-1") and row["kbytes_per_s"] > 0, row
         newcomer.types(enough)
         assert "access-points" not in cluster.kubectl("get", "namespaces", "-o", "name")

@@ -48,6 +48,7 @@ def test_an_archive_has_the_image_by_its_name(image, tmp_path):
     images.save([image], tmp_path / "images.tar", "linux/amd64")
     with tarfile.open(tmp_path / "images.tar") as tar:
         assert json.load(tar.extractfile("manifest.json"))[0]["RepoTags"] == [image]
+    assert (tmp_path / "images.tar").stat().st_mode & 0o777 == 0o644
 
 
 def test_what_is_pushed_is_a_list_of_platforms_by_the_digest_that_is_told(engine, registry, image):
@@ -80,7 +81,7 @@ def packed(key, tmp_path_factory):
 @pytest.fixture
 def types(packed, key, tmp_path):
     """Run the page's commands; `ctr` writes down what it is asked."""
-    (tmp_path / "ctr").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    (tmp_path / "ctr").write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{tmp_path}/asked\n')
     (tmp_path / "ctr").chmod(0o755)
     environment = os.environ | {"OAL_RELEASE": str(packed), "OAL_PUBLIC_KEY": str(key / "oal.pub"),
                                 "OAL_HOST": "node.example.net", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
