@@ -44,7 +44,7 @@ def test_a_shell_reads_every_block(block):
 
 def test_the_cluster_page_has_no_command_that_its_test_leaves_out():
     """helm/cluster runs pages.commands("install-cluster.md", "helm/cluster"), top to bottom."""
-    test = (ROOT / "helm/cluster/page/test_page.py").read_text()
+    test = (ROOT / "helm/cluster/page/conftest.py").read_text()
     assert 'PAGE = "install-cluster.md"' in test and 'commands(PAGE, "helm/cluster")' in test
     mine = [block.text for block in blocks() if block.page == "install-cluster.md" and block.language == "sh"]
     assert mine == commands("install-cluster.md", "helm/cluster") and len(mine) >= 6
