@@ -25,6 +25,11 @@ def test_the_readme_says_what_a_run_measured(column, file):
     assert said == {name: measured[name] for name in said}
 
 
+def test_the_readme_says_how_long_the_page_took():
+    measured = {one["name"]: one["value"] for one in json.loads((RESULTS / "page.json").read_text())}
+    assert columns("of `make -C helm real-page`") == {"s": measured}
+
+
 def test_the_tests_of_a_whole_run_are_as_many_as_the_readme_says():
     import ast
 
