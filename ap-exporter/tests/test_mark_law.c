@@ -130,7 +130,7 @@ static void soon(void)
 	struct scene s = scene_new();
 	unsigned i;
 
-	test("mark: ECT(1) and then ECT(0) within 100 ms of a queue, and none after it; a burst of a step marks no ECT(0)");
+	test("mark: ECT(1) and then ECT(0) within 100 ms of a queue, none after it; a burst of a step marks no ECT(0)");
 	step(&s, SETTLE);
 	s.stations[0].backlog_bytes = bytes_of_wait(2 * TURN_TARGET_US - TURN_TARGET_US / 2);
 	for (i = 0; i < 5 && !s.marks[0]; i++)

@@ -1,9 +1,9 @@
 """lab/evaluate/aims: what a policy must show (`aims` of policies/NAME/evaluate.yaml), played and judged.
 
 An aim compares a figure of a method with a baseline's, seed by seed, as the mean over its scenarios; `at_most` and
-`at_least` are limits of the ratio, or of the figure itself where there is no baseline. `with` are limits that must hold
-beside it. An aim is met by its mean; `surely` says that its whole interval is on that side, too. One with `open` is not
-played, and says why."""
+`at_least` are limits of the ratio, or of the figure itself where there is no baseline; `more_by` is one of the
+difference. `with` are limits that must hold beside it. An aim is met by its mean; `surely` says that its whole interval
+is on that side, too. One with `open` is not played, and says why."""
 import argparse
 import dataclasses
 import html
@@ -16,8 +16,11 @@ from host import scenario
 from . import __main__ as command
 from . import methods, play, report, results, scenarios, spread, table, verdict
 
-KEYS = {"name", "asks", "method", "baseline", "figure", "at_most", "at_least", "with", "set", "scenarios", "open"}
+KEYS = {
+    "name", "asks", "method", "baseline", "figure", "at_most", "at_least", "more_by", "with", "set", "scenarios", "open"
+}
 WHERE = {"set", "scenarios", "seeds"}
+SHOWS = "figures"  # in `judge`: of a cell, which are shown of each method
 FIRST_SEED = 1001  # none that anything was chosen on
 SHOWN = ("throughput_mbps", "queueing_p95_ms", "delay_p95_ms", "ce_ratio", "kernel_loss_ratio", "jain_goodput")
 
@@ -28,25 +31,30 @@ class AimError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """Of a ratio of two methods' figures, or of a figure."""
+    """Of a ratio or of the difference of two methods' figures, or of a figure."""
 
     figure: str
     at_most: float | None = None
     at_least: float | None = None
+    more_by: float | None = None
 
     def __post_init__(self):
-        if (self.at_most is None) == (self.at_least is None):
-            raise AimError(f"{self.figure}: one of at_most and at_least")
+        if [self.at_most, self.at_least, self.more_by].count(None) != 2:
+            raise AimError(f"{self.figure}: one of at_most, at_least and more_by")
 
     def met(self, value: float) -> bool:
-        return value <= self.at_most if self.at_most is not None else value >= self.at_least
+        if self.at_most is not None:
+            return value <= self.at_most
+        return value >= (self.at_least if self.at_least is not None else self.more_by)
 
     def surely(self, found: spread.Figure) -> bool:
         return self.met(found.low) and self.met(found.high)
 
     @property
     def said(self) -> str:
-        return f"≤ {self.at_most:g}" if self.at_most is not None else f"≥ {self.at_least:g}"
+        if self.at_most is not None:
+            return f"≤ {self.at_most:g}"
+        return f"≥ {self.at_least:g}" if self.at_least is not None else f"≥ +{self.more_by:g}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +91,7 @@ def _aim(given: dict, where: str, common: dict) -> Aim:
     if unknown := set(given) - KEYS:
         raise AimError(f"{where}: unknown key {', '.join(sorted(unknown))}; known: {', '.join(sorted(KEYS))}")
     try:
-        limits = [Limit(given["figure"], given.get("at_most"), given.get("at_least"))]
+        limits = [Limit(given["figure"], given.get("at_most"), given.get("at_least"), given.get("more_by"))]
         limits += [Limit(figure, **limit) for figure, limit in given.get("with", {}).items()]
         if given.get("open"):  # it may name what nothing plays yet
             return Aim(given["name"], given["asks"], methods.method(given["method"]), None, tuple(limits), "", (),
@@ -93,6 +101,8 @@ def _aim(given: dict, where: str, common: dict) -> Aim:
         for name in wanted:
             scenarios.load(of, name)
         baseline = methods.to_play(given["baseline"]) if "baseline" in given else None
+        if baseline is None and any(limit.more_by is not None for limit in limits):
+            raise AimError("more_by needs a baseline")
         return Aim(given["name"], given["asks"], methods.to_play(given["method"]), baseline, tuple(limits), of, wanted)
     except KeyError as error:
         raise AimError(f"{where}: needs {error.args[0]}") from None
@@ -100,14 +110,16 @@ def _aim(given: dict, where: str, common: dict) -> Aim:
         raise AimError(f"{where}: {error}") from None
 
 
-def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim], int]:
-    """(aims of a policy, in how many seeds they are judged). AimError where the file does not say."""
+def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim], int, tuple[str, ...]]:
+    """(aims of a policy, in how many seeds they are judged, figures that are shown). AimError where the file does not
+    say.
+    """
     path = folder / policy / "evaluate.yaml"
     if not path.exists():
         raise AimError(f"there is no policies/{policy}/evaluate.yaml")
     said = yaml.safe_load(path.read_text(encoding="utf-8"))
     common, given = said.get("judge", {}), said.get("aims", [])
-    if not given or set(common) != WHERE:
+    if not given or set(common) - {SHOWS} != WHERE:
         raise AimError(f"policies/{policy}/evaluate.yaml: needs `aims`, and `judge` with {', '.join(sorted(WHERE))}")
     aims = [_aim(one, f"policies/{policy}/evaluate.yaml: aim {one.get('name', n)}", common)
             for n, one in enumerate(given)]
@@ -117,7 +129,7 @@ def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim
             if of.setdefault(name, aim.set) != aim.set:
                 raise AimError(f"policies/{policy}/evaluate.yaml: {name} is of the sets {of[name]} and {aim.set}, and"
                                " results know scenarios by name")
-    return aims, common["seeds"]
+    return aims, common["seeds"], tuple(common.get(SHOWS, SHOWN))
 
 
 def cells(aims: list[Aim], seeds: int) -> list[play.Cell]:
@@ -133,6 +145,9 @@ def measured(r: results.Results, aim: Aim, limit: Limit, where: tuple[str, ...])
         of = [r.values(name, aim.method, limit.figure) for name in where]
         seeds = sorted(set.intersection(*map(set, of))) if of else []
         return spread.mean([sum(one[seed] for one in of) / len(of) for seed in seeds])
+    if limit.more_by is not None:
+        return spread.mean_difference([(r.values(name, aim.method, limit.figure),
+                                        r.values(name, aim.baseline, limit.figure)) for name in where])
     found = spread.mean_change([(r.values(name, aim.method, limit.figure), r.values(name, aim.baseline, limit.figure))
                                 for name in where])
     return found and dataclasses.replace(found, value=found.value + 1, low=found.low + 1, high=found.high + 1)
@@ -188,30 +203,32 @@ def harm(r: results.Results, aims: list[Aim]) -> list[list[str]]:
     return out
 
 
-def values(r: results.Results) -> list[list[str]]:
+def values(r: results.Results, shown: tuple[str, ...]) -> list[list[str]]:
     """What was measured, a row a scenario and method: mean over seeds, and half of its interval."""
-    out = [["scenario", "method", *SHOWN]]
+    out = [["scenario", "method", *shown]]
     for name in r.scenarios:
         for which in r.methods:
-            found = [verdict.mean(r, name, which, f) for f in SHOWN]
+            found = [verdict.mean(r, name, which, f) for f in shown]
             if any(found):
                 out.append([name, which.name, *(table.figure(f, 3 if "jain" in key else 2,
                                                              100 if key.endswith("_ratio") else 1)
-                                                for f, key in zip(found, SHOWN))])
+                                                for f, key in zip(found, shown))])
     return out
 
 
-PARTS = (("Aims", rows), ("Whom it costs", harm), ("Figures", lambda r, aims: values(r)))
 HARM = ("A station of a scenario is harmed when it loses more than 10 % of its goodput on average; beyond chance: its"
         " whole interval is a loss, too. Ratios (`_ratio`) are in %.")
 
 
-def write(r: results.Results, aims: list[Aim], folder: pathlib.Path, policy: str) -> pathlib.Path:
+def write(
+    r: results.Results, aims: list[Aim], folder: pathlib.Path, policy: str, shown: tuple[str, ...] = SHOWN
+) -> pathlib.Path:
     """Parquet, table.md and report.html; the page's path."""
     r.write(folder)
     title = f"What the policy {policy} must show"
     how = [f"{len(r.found)} cells, {len(r.seeds)} seeds, made of {report.parts(r)}", report.INTERVALS, HARM]
-    tables = [(heading, table.markdown(of(r, aims))) for heading, of in PARTS]
+    tables = [(heading, table.markdown(found)) for heading, found in (
+        ("Aims", rows(r, aims)), ("Whom it costs", harm(r, aims)), ("Figures", values(r, shown)))]
     (folder / "table.md").write_text("\n".join(
         [f"# {title}\n", *(f"- {line}" for line in how), *(f"\n## {heading}\n\n{text}" for heading, text in tables)]))
     page = folder / "report.html"
@@ -246,7 +263,7 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     args = arguments()
     try:
-        aims, seeds = load(args.policy)
+        aims, seeds, shown = load(args.policy)
         if unknown := set(args.aim or ()) - {aim.name for aim in aims}:
             raise AimError(f"{args.policy} has no aim {', '.join(sorted(unknown))}")
         aims = [aim for aim in aims if not args.aim or aim.name in args.aim]
@@ -266,7 +283,7 @@ def main() -> int:
         return 130
     print("\n" + table.markdown(rows(r, aims)) + "\n" + table.markdown(harm(r, aims)))
     if args.report or not args.kept:
-        print(write(r, aims, args.report or args.build / args.policy, args.policy))
+        print(write(r, aims, args.report or args.build / args.policy, args.policy, shown))
     return 1 if failures else 0
 
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 import yaml
-from evaluate import aims, play, results
+from evaluate import aims, play, results, spread
 from evaluate.aims import Aim, AimError, Limit
 from evaluate.methods import POLICIES, method
 
@@ -66,19 +66,34 @@ def test_the_tables_name_each_aim_its_scenarios_and_whom_it_costs(tmp_path):
     assert aims.rows(again, many) == aims.rows(r, many), "what is kept says the same"
 
 
+def test_a_limit_may_be_of_the_difference():
+    limit = aims.Limit("jain_goodput", more_by=0.05)
+    assert limit.said == "≥ +0.05" and limit.met(0.06) and not limit.met(0.04)
+    pairs = [({1: 3.0, 2: 5.0, 3: 9.0}, {1: 1.0, 2: 2.0}), ({1: 2.0, 2: 2.0}, {1: 1.0, 2: 1.0})]
+    found = spread.mean_difference(pairs)
+    assert found.value == 1.75 and found.runs == 2, "(2 + 1) / 2 and (3 + 1) / 2; seed 3 has no partner"
+
+
+def test_the_figures_of_uploads_are_shown_where_the_file_asks_for_them():
+    found, seeds, shown = aims.load("uplink-cap")
+    assert seeds >= 10 and "up_rtt_p95_ms" in shown and aims.load("mark")[2] == aims.SHOWN
+    assert [aim.name for aim in found if any(limit.more_by for limit in aim.limits)] == ["fairness"]
+
+
 def test_cells_are_each_baseline_and_method_once_seed_by_seed():
-    found, seeds = aims.load("mark")
+    found, seeds, _ = aims.load("mark")
     cells = aims.cells(found, 2)
     assert seeds >= 10 and len(cells) == len(set(cells)) and {c.seed for c in cells[:len(cells) // 2]} == {1001}
-    assert {aim.name for aim in found} == {"wait", "throughput", "wait-half", "l4s", "dctcp", "others", "harmless", "quic",
-                                           "prediction"}
+    assert {aim.name for aim in found} == {
+        "wait", "throughput", "wait-half", "l4s", "dctcp", "others", "harmless", "quic", "prediction"}
     assert not any(c.method.act == "mark-ahead" for c in cells), "what is open is not played"
 
 
 @pytest.mark.parametrize(("change", "complaint"), [
-    ({"figure": None}, "needs figure"), ({"wish": 1}, "unknown key wish"), ({"at_least": 1}, "one of at_most and"),
-    ({"at_most": None}, "one of at_most and"), ({"method": "tahoe-fq"}, "no method tahoe-fq"),
-    ({"scenarios": ["moon"]}, "no scenario moon"), ({"baseline": "cubic-fq+lean"}, "no longer played")])
+    ({"figure": None}, "needs figure"), ({"wish": 1}, "unknown key wish"), ({"at_least": 1}, "one of at_most, "),
+    ({"at_most": None}, "one of at_most, "), ({"method": "tahoe-fq"}, "no method tahoe-fq"),
+    ({"scenarios": ["moon"]}, "no scenario moon"), ({"baseline": "cubic-fq+lean"}, "no longer played"),
+    ({"at_most": None, "more_by": 1, "baseline": None}, "more_by needs a baseline")])
 def test_a_file_that_says_no_aim_is_refused_with_the_place(tmp_path, change, complaint):
     given = {"name": "wait", "asks": "less", "method": "cubic_ecn-fq+mark", "baseline": "cubic-fq",
              "figure": "queueing_p95_ms", "at_most": 0.5} | change
