@@ -26,8 +26,8 @@ struct scene {
 	uint32_t window_bytes[MOST]; /* as a data path has them; 0: none */
 	uint32_t cwnd_bytes[MOST];
 	uint64_t t_us;
-	uint32_t queue_us;
-	unsigned n, sets, rows;
+	uint32_t queue_us, other_us; /* of uploads; of downloads beside them */
+	unsigned n, sets, rows, downloads; /* stations that get 5 Mbit/s each, after those of the flows */
 	bool shadow;
 };
 
@@ -60,7 +60,7 @@ static uint32_t on_the_way(const struct scene *s, unsigned i)
 
 static uint32_t rate_kbps(const struct scene *s, unsigned i)
 {
-	return (uint32_t)((uint64_t)on_the_way(s, i) * 8000 / (BASE_US + s->queue_us));
+	return (uint32_t)((uint64_t)on_the_way(s, i) * 8000 / (BASE_US + s->queue_us + s->other_us));
 }
 
 static void step(struct scene *s, unsigned steps)
@@ -82,10 +82,12 @@ static void step(struct scene *s, unsigned steps)
 			struct control_flow *f = &s->flows[i];
 
 			f->delivered_bytes += (uint64_t)rate_kbps(s, i) * STEP_US / 8000;
-			f->rtt_down_us = AIR_US + s->queue_us;
+			f->rtt_down_us = AIR_US + s->queue_us + s->other_us;
 			f->rtt_up_us = WIRE_US;
 			f->unacked_bytes = (uint32_t)((uint64_t)rate_kbps(s, i) * WIRE_US / 8000);
 		}
+		for (i = s->n; i < s->n + s->downloads; i++)
+			s->stations[i].tx_bytes += 5000 * STEP_US / 8000;
 		in.t_us = s->t_us;
 		n = control_step(s->control, &in, &actions);
 		for (i = 0; i < n; i++) {
@@ -149,6 +151,23 @@ static void holds_the_wait(void)
 	step(&s, SETTLE);
 	CHECK(sum_kbps(&s) >= C_KBPS * 95 / 100);
 	CHECK(s.queue_us < 2 * s.policy.cap_wait_us);
+	control_free(s.control);
+}
+
+static void beside_downloads(void)
+{
+	struct scene s = scene_new(5);
+	uint64_t sum;
+
+	test("backlog_cap: downloads whose queue no upload shortens leave each terminal its part of what is carried");
+	s.downloads = 2;
+	begin(&s);
+	s.other_us = 300000;
+	step(&s, SETTLE);
+	CHECK(s.window_bytes[0] > 0);
+	sum = sum_kbps(&s) + 5000 * s.downloads;
+	CHECK(rate_kbps(&s, 0) >= sum / 7 * 85 / 100);
+	CHECK(sum_kbps(&s) < C_KBPS);
 	control_free(s.control);
 }
 
@@ -259,6 +278,17 @@ static void no_more_than_the_share(void)
 	control_free(s.control);
 }
 
+static void held_back(void)
+{
+	struct scene s = paper(7);
+
+	test("backlog_cap: what the table's own caps hold back makes them no smaller, period for period");
+	step(&s, 100000000 / STEP_US);
+	CHECK(s.window_bytes[0] >= 57 * MSS);
+	CHECK(sum_kbps(&s) >= C_KBPS * 85 / 100);
+	control_free(s.control);
+}
+
 static void each_period(void)
 {
 	struct scene s = paper(1);
@@ -285,16 +315,27 @@ static void each_period(void)
 	step(&s, 600);
 	CHECK(s.window_bytes[0] >= 4 * MSS - 127 && s.window_bytes[0] <= 4 * MSS + 128);
 	control_free(s.control);
+	test("backlog_cap: a terminal with more flows than segments has the floor for each, and none is without a cap");
+	s = paper(6);
+	s.policy.cap_ratio2_pkts = 1;
+	control_policy(s.control, &s.policy);
+	at_ratio(&s, 2500);
+	s.flows[1].station = s.flows[2].station = s.flows[3].station = s.flows[4].station = s.flows[5].station = 0;
+	step(&s, 600);
+	CHECK(s.window_bytes[5] >= 4 * MSS - 127 && s.window_bytes[5] <= 4 * MSS + 128);
+	control_free(s.control);
 }
 
 int main(void)
 {
 	CHECK(law_find("backlog_cap") == &law_backlog_cap);
 	holds_the_wait();
+	beside_downloads();
 	leaves_alone();
 	in_time();
 	the_table();
 	no_more_than_the_share();
+	held_back();
 	each_period();
 	return done();
 }

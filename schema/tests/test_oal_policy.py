@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from oal_schema import manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("schema/src", "schema/proto", "schema/generated", "schema/golden", "policies")
@@ -60,16 +61,14 @@ def test_a_new_policy_passes_and_its_folder_is_all_there_is_to_it(copy):
         assert any(": Java: 100 instants" in line for line in said)
     assert "my-policy-2: bundle: format 2" in checked.stdout and "rwnd-fair: bundle: format 1" in checked.stdout
     listed = oal_policy(copy, "list").stdout.splitlines()
-    assert sorted(line.split()[:4] for line in listed) == [
-        ["mark", "mark", "on", "station"],
-        ["my-policy-2", "direct", "on", "flow"],
-        ["rwnd-fair", "fair_window", "on", "flow"],
-            ["uplink-cap", "backlog_cap", "on", "flow"],
-    ]
+    shipped = manifest.load()
+    assert sorted(line.split()[:4] for line in listed) == sorted(
+        [[m.name, m.law.name, "on", m.subject] for m in shipped] + [["my-policy-2", "direct", "on", "flow"]]
+    )
     assert listed[0].startswith("rwnd-fair")
     found = json.loads((copy / "schema/generated/policies.json").read_text())["policies"]
-    assert {p["name"]: p["program"] for p in found} == {
-        "rwnd-fair": "congestion", "mark": "marks", "my-policy-2": "my_policy_2"
+    assert {p["name"]: p["program"] for p in found} == {m.name: m.program for m in shipped} | {
+        "my-policy-2": "my_policy_2"
     }
 
     shutil.rmtree(copy / "policies" / "my-policy-2")

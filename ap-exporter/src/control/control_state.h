@@ -71,7 +71,8 @@ struct active {
 	const struct control_flow *in;
 	struct flow_state *s;
 	uint32_t base_us, flight_bytes; /* round trip without a wait; what is under way */
-	uint32_t table_pkts; /* backlog_cap's: this flow's part of its station's cap, in segments */
+	/* backlog_cap's: this flow's part of its station's cap, in segments; what it may always have. */
+	uint32_t table_pkts, least_bytes;
 	bool eligible, binds;
 	bool exceeds; /* more is under way than the window allows: the clamp has yet to take effect */
 	bool starves; /* its queue is all but empty because of the window: the station could be sent more */
@@ -97,8 +98,10 @@ struct control {
 	/* The law, and what is its own. */
 	const struct law_ops *law;
 	uint32_t values[LAW_VALUES], value_bytes; /* direct's: one a class; the one in force */
-	struct largest delivered; /* backlog_cap's: of all uploads together, kbit/s */
-	uint64_t capped_us; /* when its table was last looked at */
+	/* backlog_cap's: of all uploads together, and of what goes up and down, kbit/s; when its table was last looked
+	 * at. */
+	struct largest delivered, carried;
+	uint64_t capped_us;
 	struct control_stats stats;
 	struct flow_state *flows;
 	struct station_state *stations;

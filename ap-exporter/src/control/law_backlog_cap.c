@@ -2,25 +2,31 @@
  * the air takes: their ACKs then wait at the access point, which gets one turn where each station has one, round trips
  * grow, and ACKs are dropped. What is on its way is held at what the air needs, shared by terminals, not by flows.
  *
- * By feedback: a window begins with a flow's share of what is delivered for its round trip and the wait that is wanted,
- * and follows the wait of its ACKs. Or, with policy.cap_period_us, by the table that Shimada, Oguchi and Yamaguchi
- * published ("Performance Improvement in WLAN and LTE Based on Backlog Control Middleware"): a number of segments for
- * the ratio of round trip to the least one, and no more than the terminal's part of what is delivered takes at that
- * least one. */
+ * By feedback: a window begins with a flow's share of what is carried for its round trip and the wait that is wanted,
+ * and follows the wait of its ACKs. These may wait for downloads, too, which no window of an upload shortens: so none
+ * is made smaller than what a terminal's part of all that is carried, up and down, takes.
+ *
+ * Or, with policy.cap_period_us, by the table that Shimada, Oguchi and Yamaguchi published ("Performance Improvement in
+ * WLAN and LTE Based on Backlog Control Middleware"): a number of segments for the ratio of round trip to the least
+ * one, and no more than the terminal's part of what is delivered takes at that least one. */
 #include "control/control_state.h"
 
 enum {
 	MOST_US = 5000000, /* what was delivered at most is remembered for one to two of these */
 	SEGMENT_BYTES = 1500, /* of the table: with its headers */
+	DATA_DIVISOR = 8, /* a station gets data if more than this part of what it sends: ACKs are 2 to 7 % of it */
 	LEAST_PKTS = 4, /* a station's, where the table leaves less */
 	HEADROOM_DIVISOR = 4, /* a flow that could not use its share may still grow by this part of its rate … */
 	HEADROOM_KBPS = 64, /* … and by this, so that one that stands still may begin */
 	SET_DIVISOR = 16, /* a window that moved by this part is set: less would only cost sets */
 };
 
-static uint32_t largest_add(struct largest *l, uint32_t value, uint64_t t_us)
+/* `keep`: nothing is forgotten now. */
+static uint32_t largest_add(struct largest *l, uint64_t sum, uint64_t t_us, bool keep)
 {
-	if (t_us - l->since_us >= MOST_US) {
+	const uint32_t value = at_most(sum, UINT32_MAX);
+
+	if (t_us - l->since_us >= MOST_US && !keep) {
 		l->before = t_us - l->since_us < 2 * MOST_US ? l->now : 0;
 		l->now = 0;
 		l->since_us = t_us;
@@ -37,10 +43,16 @@ static uint32_t wanted_us(const struct oal_policy *p)
 
 /* --- terminals */
 
-/* Flows of each station that are worth a cap. Returns how many stations have one. */
-static unsigned count_terminals(struct control *c, const struct control_input *in, unsigned n)
+/* Stations that upload, and all that have data either way. */
+struct terminals {
+	unsigned up, all;
+};
+
+/* Flows of each station that are worth a cap, too. */
+static struct terminals count_terminals(struct control *c, const struct control_input *in, unsigned n)
 {
-	unsigned i, terminals = 0;
+	struct terminals t = { 0 };
+	unsigned i;
 
 	for (i = 0; i < in->n_stations; i++)
 		c->stations[in->stations[i].place].n_flows = 0;
@@ -48,9 +60,17 @@ static unsigned count_terminals(struct control *c, const struct control_input *i
 		struct station_state *k = station_of(c, in, c->active[i].in->station);
 
 		if (k && c->active[i].s->rate_kbps >= c->policy.min_flow_kbps)
-			terminals += !k->n_flows++;
+			t.up += !k->n_flows++;
 	}
-	return terminals ? terminals : 1;
+	t.up += !t.up;
+	t.all = t.up;
+	for (i = 0; i < in->n_stations; i++) {
+		const struct station_state *k = &c->stations[in->stations[i].place];
+
+		t.all += !k->n_flows && k->tx_kbps >= c->policy.min_flow_kbps &&
+			 k->tx_kbps > k->sent_kbps / DATA_DIVISOR;
+	}
+	return t;
 }
 
 static uint32_t flows_of(const struct station_state *k)
@@ -94,18 +114,20 @@ static uint32_t of_ratio(const struct oal_policy *p, uint32_t ratio)
 }
 
 /* What a flow's round trips leave to its station. */
-static uint32_t table_pkts(const struct control *c, const struct active *a, unsigned terminals)
+static uint32_t table_pkts(const struct control *c, const struct active *a, uint32_t terminal_kbps)
 {
 	const uint32_t rtt_us = a->in->rtt_down_us + a->in->rtt_up_us, base_us = a->base_us ? a->base_us : 1;
 	const uint32_t by_ratio = of_ratio(&c->policy, rtt_us / base_us);
-	const uint32_t by_share = bytes_of(c->capacity_kbps, base_us) / SEGMENT_BYTES / terminals;
+	/* Where nothing waits nobody knows how much more the air would carry. */
+	const uint32_t more_kbps = a->s->queue_us < c->target_us ? terminal_kbps / HEADROOM_DIVISOR : 0;
+	const uint32_t by_share = bytes_of((uint64_t)terminal_kbps + more_kbps, base_us) / SEGMENT_BYTES;
 	const uint32_t least = by_ratio < by_share ? by_ratio : by_share;
 
 	return least > LEAST_PKTS ? least : LEAST_PKTS;
 }
 
 /* Each station has the least that one of its flows says, for a period; one that came in between has its own at once. */
-static void look_up(struct control *c, const struct control_input *in, unsigned n, unsigned terminals)
+static void look_up(struct control *c, const struct control_input *in, unsigned n, uint32_t terminal_kbps)
 {
 	const bool due = in->t_us - c->capped_us >= c->policy.cap_period_us;
 	unsigned i;
@@ -121,7 +143,7 @@ static void look_up(struct control *c, const struct control_input *in, unsigned 
 
 		if (!k || (k->cap_pkts && !due) || !c->active[i].eligible)
 			continue;
-		pkts = table_pkts(c, &c->active[i], terminals);
+		pkts = table_pkts(c, &c->active[i], terminal_kbps);
 		if (!k->cap_pkts || pkts < k->cap_pkts)
 			k->cap_pkts = pkts;
 	}
@@ -131,19 +153,24 @@ static void look_up(struct control *c, const struct control_input *in, unsigned 
 
 static void prepare(struct control *c, const struct control_input *in, unsigned n)
 {
-	const unsigned terminals = count_terminals(c, in, n);
+	const struct terminals terminals = count_terminals(c, in, n);
+	const uint32_t carried_kbps = largest_add(&c->carried, (uint64_t)c->rate_kbps + c->tx_kbps, in->t_us, false);
+	/* What caps of the table let through says nothing of what the air would carry: they would go down and down. */
+	const uint32_t delivered_kbps = largest_add(&c->delivered, c->rate_kbps, in->t_us, c->acting);
 	unsigned i;
 
 	c->target_us = wanted_us(&c->policy);
-	c->capacity_kbps = largest_add(&c->delivered, c->rate_kbps, in->t_us);
+	c->capacity_kbps = (uint32_t)((uint64_t)carried_kbps * terminals.up / terminals.all);
 	share_out(c, in, n);
-	if (!c->policy.cap_period_us)
-		return;
-	look_up(c, in, n, terminals);
+	if (c->policy.cap_period_us)
+		look_up(c, in, n, delivered_kbps / terminals.up);
 	for (i = 0; i < n; i++) {
 		const struct station_state *k = station_of(c, in, c->active[i].in->station);
 
-		c->active[i].table_pkts = k ? k->cap_pkts / flows_of(k) : 0;
+		c->active[i].table_pkts = k ? (k->cap_pkts + flows_of(k) - 1) / flows_of(k) : 0;
+		c->active[i].least_bytes = bytes_of(
+			carried_kbps / terminals.all / flows_of(k),
+			(uint64_t)c->active[i].base_us + (terminals.all > terminals.up ? c->active[i].s->queue_us : 0));
 	}
 }
 
@@ -185,13 +212,15 @@ static uint64_t window(struct control *c, unsigned i, uint64_t dt_us, uint32_t *
 {
 	const struct active *a = &c->active[i];
 	const uint32_t share_kbps = c->fair[i].share_kbps;
+	uint64_t bytes;
 
 	*cwnd_bytes = bytes_of(a->s->rate_kbps, (uint64_t)a->base_us + c->target_us);
 	if (c->policy.cap_period_us)
 		return a->table_pkts ? (uint64_t)a->table_pkts * a->in->mss_bytes : UINT32_MAX;
 	if (!a->s->window_bytes || c->shadow)
 		return bytes_of(share_kbps, (uint64_t)a->base_us + c->target_us);
-	return follow(c, a, share_kbps, dt_us);
+	bytes = follow(c, a, share_kbps, dt_us);
+	return bytes < a->least_bytes ? a->least_bytes : bytes;
 }
 
 const struct law_ops law_backlog_cap = {
