@@ -64,8 +64,8 @@ gen: ## write what is derived: from schema/, policies/, the dashboards and the v
 lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 	@$(MAKE) --no-print-directory -C lab run SCENARIO=$(SCENARIO) LIVE=$(LIVE)
 
-evaluate: ## what control is worth in the lab, to build/evaluate: SEEDS=10; goes on where it was stopped
-	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS)
+evaluate: ## what control is worth in the lab, to build/evaluate: SEEDS=10, POLICY=name: what that policy must show
+	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS) POLICY=$(POLICY) ARGS="$(ARGS)"
 
 reach: ## what was asked of learning, line by line, what was measured, and why a line is missed; plays nothing
 	@lab/evaluate/reach

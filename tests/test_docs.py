@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
 import pytest
 from flow import until
 from pages import ROOT, blocks, commands
 
+#: Commands of the cluster page outside its blocks, and the test that runs each; "": another's, nobody runs it here.
+WITHIN = {"helm show values oal-*.tgz": "helm/cluster/page/test_page.py",
+          "make release OAL_REGISTRY=registry.example.org/oal/": "platform/release/tests/test_whole.py",
+          "helm upgrade": "helm/cluster/real/test_installed.py", "k3s ctr": "", "kind load image-archive": ""}
 NEEDS = {"cluster", "docker", "ap"}
 #: Languages of blocks that nobody types into a shell.
 SHOWN = {"text", "yaml", "toml", "json"}
@@ -39,10 +44,18 @@ def test_a_shell_reads_every_block(block):
 
 def test_the_cluster_page_has_no_command_that_its_test_leaves_out():
     """helm/cluster runs pages.commands("install-cluster.md", "helm/cluster"), top to bottom."""
-    test = (ROOT / "helm/cluster/page/test_page.py").read_text()
+    test = (ROOT / "helm/cluster/page/conftest.py").read_text()
     assert 'PAGE = "install-cluster.md"' in test and 'commands(PAGE, "helm/cluster")' in test
     mine = [block.text for block in blocks() if block.page == "install-cluster.md" and block.language == "sh"]
     assert mine == commands("install-cluster.md", "helm/cluster") and len(mine) >= 6
+
+
+def test_a_command_within_a_sentence_of_the_cluster_page_says_what_runs_it():
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "docs/install-cluster.md").read_text(), flags=re.M | re.S)
+    found = {" ".join(words.split()) for words in re.findall(r"`((?:make|helm|kubectl|ctr|k3s|kind)\s[^`]+)`", text)}
+    assert found == WITHIN.keys()
+    for file in filter(None, WITHIN.values()):
+        assert (ROOT / file).exists()
 
 
 @pytest.fixture

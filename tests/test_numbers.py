@@ -74,6 +74,8 @@ def test_node_ports_are_those_of_the_example():
     for name in ("docs/install-cluster.md", "docs/access-point.md"):
         said = {int(number) for number in re.findall(r"\b30\d{3}\b", text(name))}
         assert said == {kafka, push, push + 1}, name
+    pod = (ROOT / "helm/access-point.yaml").read_text()
+    assert {int(number) for number in re.findall(r"example\.org:(\d+)", pod)} == {kafka, push}
 
 
 def published(service: str) -> set[int]:

@@ -100,8 +100,7 @@ def running(aps: int = 1, **options):
 
 
 def agent(daemon: Daemon) -> dict:
-    """What `status` says of it. On a busy machine one that plays many access points may let a question pass."""
-    return until(daemon.status, "it answers")["agent"]
+    return daemon.answer()["agent"]
 
 
 def in_force(daemon: Daemon, ap: str) -> str | None:
@@ -428,11 +427,13 @@ def t_activation_time():
         newest = site.maker.good(version=4)
         service.want(names[1], newest)
         applied(daemon, names[1], newest)
-        assert "waiting" not in agent(daemon)["aps"][1] and agent(daemon)["aps"][2]["waiting"]["bundle"] == etag(later)
+        # The tick thread says what is in force, the agent's what waits: it may say so a moment later.
+        until(lambda: "waiting" not in agent(daemon)["aps"][1], "nothing waits any more")
+        assert agent(daemon)["aps"][2]["waiting"]["bundle"] == etag(later)
         service.want(names[2], good)  # which it has: a service that does without the tag sends it all the same
         service.script(names[2], lambda h: h.reply(200, {"ETag": f'"{etag(good)}"'}, good))
         until(lambda: service.told(names[2])[-1] == ("applied", "none", etag(good)), "it stays with the one in force")
-        assert "waiting" not in agent(daemon)["aps"][2]
+        until(lambda: "waiting" not in agent(daemon)["aps"][2], "nothing waits any more")
         assert in_force(daemon, names[0]) == etag(good) or time.time() > at  # asked first: then it was before
         applied(daemon, names[0], soon)
         assert time.time() >= at
@@ -827,6 +828,61 @@ def t_kill_switch():
             assert daemon.stop() == 0
         finally:
             again.stop()
+
+
+def killed_policies(daemon: Daemon) -> str:
+    (ap,) = agent(daemon)["aps"]
+    return ap["killed_policies"]
+
+
+def t_policy_kill():
+    """policies are killed one by one, within the waiting poll; that outlives a power cut and a reload, a list that
+    cannot be read changes nothing, and a service that knows no such list ends it"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        file = folder / "state" / f"{ap}.control"
+        try:
+            with Daemon(folder, site.config(service.port, wait_s=300)) as daemon:
+                until(lambda: service.polls, "it asks")
+                assert service.polls[0][1]["OAL-Killed"] == "" and killed_policies(daemon) == ""
+                service.kill_policies(ap, "mark rwnd-fair")
+                until(lambda: killed_policies(daemon) == "mark rwnd-fair", "two are off")
+                assert killed(daemon) == [False]
+                until(lambda: service.polls[-1][1]["OAL-Killed"] == "mark rwnd-fair", "it says so")
+                until(lambda: file.exists() and file.read_text() == "on mark rwnd-fair\n", "on flash")
+                for nonsense in ("Mark", "a  b", "a b c d e f g h i", "x" * 4000):
+                    asked = []
+                    service.script(ap, lambda h, text=nonsense, asked=asked: (
+                        asked.append(1), h.reply(304, {"OAL-Control": "on", "OAL-Killed": text}))[1])
+                    until(lambda asked=asked: len(asked) >= 2, "it asks again")
+                    assert killed_policies(daemon) == "mark rwnd-fair", nonsense
+                service.script(ap, None)
+                service.kill_policies(ap, "mark")
+                until(lambda: killed_policies(daemon) == "mark", "one is on again")
+                until(lambda: file.read_text() == "on mark\n", "on flash")
+                daemon.process.kill()
+            service.stop()
+            with Daemon(folder, site.config(service.port)) as daemon:
+                until(lambda: agent(daemon)["poll_errors"], "the service is away")
+                assert killed_policies(daemon) == "mark" and killed(daemon) == [False]
+                daemon.process.send_signal(signal.SIGHUP)
+                until(lambda: daemon.status()["reloads"] == 1, "reloaded")
+                assert killed_policies(daemon) == "mark"
+                service = Service(site.authority, service.port)
+                service.control[ap] = "off"  # as one that knows no such list: all are off, or none is
+                until(lambda: killed(daemon) == [True] and killed_policies(daemon) == "", "all are off")
+                until(lambda: file.read_text() == "off\n", "on flash")
+                assert daemon.stop() == 0
+            service.stop()
+            for text, off, names in ((b"off mark\n", True, "mark"), (b"on a b\n", False, "a b"),
+                                     (b"on Mark\n", True, ""), (b"on \n", True, ""), (b"on mark", True, "")):
+                file.write_bytes(text)
+                with Daemon(folder, site.config(service.port)) as daemon:
+                    assert killed(daemon) == [off] and killed_policies(daemon) == names, text
+                    assert daemon.stop() == 0
+        finally:
+            service.stop()
 
 
 def t_kill_switch_restarts():

@@ -138,6 +138,17 @@ class Daemon:
             return None
         return json.loads(text) if text else None
 
+    def answer(self) -> dict:
+        """What it says of itself. On a busy machine one that plays many access points may let a question pass; one
+        that has ended is an error, with its log."""
+        def asked() -> dict | None:
+            status = self.status()
+            if not status and self.process.poll() is not None:
+                raise AssertionError(f"it ended with {self.process.returncode}: {self.log.read_text()[-4000:]}")
+            return status
+
+        return until(asked, "it answers")
+
     def settle(self) -> None:
         """Returns when 100 ticks have gone by: what was on the wire before is in the daemon by then."""
         ticks = self.status()["ticks"]

@@ -271,6 +271,7 @@ class Handler(BaseHTTPRequestHandler):
                 or (ap in service.others) != several
                 or service.news(ap, held)
                 or service.is_control_news(ap, told)
+                or service.killed.get(ap) not in (None, self.headers["OAL-Killed"])
                 or (several and set(held) - {RWND_FAIR, *service.others[ap]}),
                 until - time.monotonic(),
             )
@@ -279,6 +280,8 @@ class Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return None
             headers = {"OAL-Control": service.control[ap]} if ap in service.control else {}
+            if ap in service.killed:
+                headers["OAL-Killed"] = service.killed[ap]
         if several:
             headers["OAL-Policies"] = " ".join(wanted)
         if not wanted:
@@ -343,14 +346,14 @@ def etag_of(wanted) -> str:
 
 class Service:
     """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on
-    or off, without one the
-    header is left out, as an older service does; `neighbours`: per (site, MHz) what it says of the APs there, or an
-    answer of its own; `scripts`: per AP an answer of its own; `others`: per AP, policies besides rwnd-fair.
+    or off, without one the header is left out, as an older service does; `killed`: likewise policies that are off by
+    themselves; `neighbours`: per (site, MHz) what it says of the APs there, or an answer of its own;
+    `scripts`: per AP an answer of its own; `others`: per AP, policies besides rwnd-fair.
     """
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
         self.desired, self.control, self.scripts, self.polls, self.serials, self.reports = {}, {}, {}, [], [], []
-        self.neighbours, self.asked, self.others = {}, [], {}
+        self.neighbours, self.asked, self.others, self.killed = {}, [], {}, {}
         self.renew = lambda handler, ap, body: handler.reply(404)  # POST …/certificate
         self.changed, self.stopping, self.refuse_reports, self.longest_wait_s = threading.Condition(), False, False, 60
         if not (authority.folder / f"{certificate}.pem").exists():
@@ -409,6 +412,13 @@ class Service:
         """What the kill switch says to this AP from now on: on, off, or nothing."""
         with self.changed:
             self.control.pop(ap, None) if control is None else self.control.__setitem__(ap, control)
+            self.changed.notify_all()
+
+    def kill_policies(self, ap: str, names: str) -> None:
+        """Which policies the kill switch has off by themselves for this AP, a space between two names."""
+        with self.changed:
+            self.control.setdefault(ap, "on")
+            self.killed[ap] = names
             self.changed.notify_all()
 
     def want(self, ap: str, signed: bytes, **headers) -> None:

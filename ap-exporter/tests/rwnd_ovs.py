@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mark
 from outside import BINARY, TAGS, Folder, run_here, sh, until
 from rwnd import Air, Hand, Held, kill_clamped, refusal
 from sentences import Skip, skip_all
@@ -187,6 +188,19 @@ def t_bridge_flows_stay():
             assert until(air.switch.flows, "the clamp is still there")
         hand.ask("release all")
         assert not air.switch.flows() and len(air.switch.ofctl("dump-flows").splitlines()) == 5
+
+
+def t_marks_at_a_port():
+    """marks by the tc program work at a port of an Open vSwitch bridge: no flow of the bridge is needed for them"""
+    with Folder() as folder, OvsAir(folder) as air, mark.Hand(air) as hand:
+        datagrams = mark.Datagrams(air)
+        for v6 in (False, True):
+            for ecn in range(4):
+                assert datagrams.through(ecn, v6) == ecn
+                assert hand.ask(mark.set_line(air, 1))["ok"]
+                assert datagrams.through(ecn, v6) == (mark.CE if ecn == mark.ECT1 else ecn)
+                assert hand.ask("release all")["ok"]
+        assert not air.switch.flows() and hand.packets()["marked_ect1"] == 2
 
 
 def t_slow_path():

@@ -397,6 +397,38 @@ static void least_of_all(enum oal_policy_mode ceiling, bool data_path_there, con
 	end();
 }
 
+/* One policy of several: the others go on, and the AP does not say that all of its control is off. */
+static void policy_killed(void)
+{
+	_Atomic uint32_t *killed_policies;
+	unsigned sets;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0 && !calls.releases);
+	sets = calls.sets;
+	killed_policies = inference_flags(w.inference)->killed_policies;
+	atomic_store(&killed_policies[0], agent_flags_name("mark"));
+	ticks(20);
+	CHECK(!calls.releases && latest()->mode == OAL_POLICY_MODE_ENFORCE);
+	atomic_store(&killed_policies[OAL_SETTING_MAX_KILLED_POLICIES - 1], agent_flags_name("rwnd-fair"));
+	ticks(1);
+	CHECK_EQ(calls.releases, 1);
+	CHECK_EQ(calls.releases_all, 1);
+	sets = calls.sets;
+	ticks(400);
+	CHECK_EQ(calls.sets, sets);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].reason, OAL_REWRITE_REASON_KILLED);
+	CHECK_EQ(latest()->killed, 0);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_OFF);
+	atomic_store(&killed_policies[OAL_SETTING_MAX_KILLED_POLICIES - 1], 0);
+	ticks(500);
+	CHECK(calls.sets > sets);
+	atomic_store(&killed_policies[0], 0);
+	end();
+}
+
 static void killed(bool by_service)
 {
 	unsigned sets;
@@ -855,6 +887,8 @@ int main(void)
 	killed(true);
 	test("so does the file on the AP");
 	killed(false);
+	test("a kill of one policy ends that one's within a tick, and no other's");
+	policy_killed();
 	test("clamps that not one ACK meets for five seconds are an alarm in words, until one does or control is off");
 	acts_on_nothing();
 

@@ -50,6 +50,20 @@ int main(void)
 		strcat(line, " a");
 	CHECK(says_nothing(line));
 
+	test("OAL-Killed is a list too; one that is not well written, or longer than an AP keeps, is unclear");
+	a = answer_of("OAL-Killed: mark uplink-cap\r\n");
+	CHECK(a.killed_said && !a.killed_unclear && !strcmp(a.killed, "mark uplink-cap"));
+	a = answer_of("oal-killed:\r\n");
+	CHECK(a.killed_said && !a.killed_unclear && !a.killed[0]);
+	a = answer_of("OAL-Killed: a b c d e f g h");
+	CHECK(!a.killed_unclear && !strcmp(a.killed, "a b c d e f g h"));
+	CHECK(answer_of("OAL-Killed: a b c d e f g h i").killed_unclear);
+	CHECK(answer_of("OAL-Killed: Mark").killed_unclear);
+	CHECK(answer_of("OAL-Killed: mark  cap").killed_unclear);
+	CHECK(answer_of("OAL-Killed: mark,cap").killed_unclear);
+	memcpy(line, "OAL-Killed:  ", 13);
+	CHECK(answer_of(line).killed_unclear);
+
 	test("OAL-Policy, ETag, OAL-Activate-At and OAL-Control are read, and nonsense in them is not");
 	a = answer_of("OAL-Policy: example\r\n");
 	CHECK(!strcmp(a.policy, "example") && !a.policies_said);

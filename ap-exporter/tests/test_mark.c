@@ -39,12 +39,16 @@ static void spacing(void)
 	uint64_t last = 0, before;
 	unsigned n = 0, i;
 
-	test("spacing: none before an interval is over, the first right then");
-	CHECK_EQ(marks(&p, since, since, since + INTERVAL_NS, &last), 0);
-	CHECK(mark_bpf_due(&p, since, INTERVAL_NS, since + INTERVAL_NS));
-	CHECK(!mark_bpf_due(&p, since, INTERVAL_NS, since + INTERVAL_NS));
+	test("spacing: the first at once, the next an interval later");
+	CHECK(mark_bpf_due(&p, since, INTERVAL_NS, since));
+	CHECK(!mark_bpf_due(&p, since, INTERVAL_NS, since));
+	CHECK_EQ(marks(&p, since, since, since + INTERVAL_NS - PACKET_NS, &last), 0);
+	p = (struct mark_bpf_spacing){ 0 };
+	CHECK_EQ(marks(&p, since, since, since + INTERVAL_NS + PACKET_NS, &last), 2);
+	p = (struct mark_bpf_spacing){ 0 };
+	CHECK(mark_bpf_due(&p, since, INTERVAL_NS, since));
 	test("spacing: the gap after the n-th mark is the interval over the root of n, but for Newton's first steps");
-	before = since + INTERVAL_NS;
+	before = since;
 	for (i = 2; i < 200; i++) {
 		while (!mark_bpf_due(&p, since, INTERVAL_NS, before += PACKET_NS))
 			;
@@ -62,16 +66,28 @@ static void spacing(void)
 	CHECK(n > 2);
 	before = since + 100 * (uint64_t)INTERVAL_NS;
 	CHECK_EQ(marks(&p, since, before, before + 3 * PACKET_NS, &last), 2); /* the one that is due, and its next */
-	test("spacing: a new state waits for an interval, and goes on nearly where one that ended just now was");
+	test("spacing: a new state keeps the distance to the last mark, and goes on nearly where the one before was");
 	n = p.count;
-	CHECK_EQ(marks(&p, before, before, before + INTERVAL_NS, &last), 0);
-	CHECK(mark_bpf_due(&p, before, INTERVAL_NS, before + INTERVAL_NS));
+	before = last + PACKET_NS;
+	last = p.next_ns;
+	CHECK(last > before + PACKET_NS);
+	CHECK_EQ(marks(&p, before, before, last, &last), 0);
+	CHECK(mark_bpf_due(&p, before, INTERVAL_NS, last));
 	CHECK_EQ(p.count, n - 1);
+	test("spacing: one that comes and goes marks no more often than one that stays");
+	p = (struct mark_bpf_spacing){ 0 };
+	for (i = 0; i < 40; i++) {
+		const uint64_t begin = since + i * (uint64_t)INTERVAL_NS / 4;
+
+		n = i ? n : 0;
+		n += marks(&p, begin, begin, begin + INTERVAL_NS / 8, &last);
+	}
+	CHECK(n >= 5 && n <= 10);
 	test("spacing: one that ended long ago is forgotten");
-	before += 40 * (uint64_t)INTERVAL_NS;
-	CHECK(mark_bpf_due(&p, before, INTERVAL_NS, before + INTERVAL_NS));
+	before = p.next_ns + 40 * (uint64_t)INTERVAL_NS;
+	CHECK(mark_bpf_due(&p, before, INTERVAL_NS, before));
 	CHECK_EQ(p.count, 1);
-	CHECK_EQ(p.next_ns - before - INTERVAL_NS, mark_bpf_gap_ns(INTERVAL_NS, MARK_BPF_ONE));
+	CHECK_EQ(p.next_ns - before, mark_bpf_gap_ns(INTERVAL_NS, MARK_BPF_ONE));
 	test("spacing: a clock behind the state marks nothing");
 	CHECK(!mark_bpf_due(&p, before, INTERVAL_NS, before - 1));
 }

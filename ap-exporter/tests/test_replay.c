@@ -306,6 +306,33 @@ static void test_lab(void)
 	replay_free(replay);
 }
 
+/* A daemon that plays many APs on a busy machine falls behind: it answered nobody until all of that was played. */
+static void test_behind(void)
+{
+	struct oal_station_row wanted;
+	struct replay *r = start(2, true);
+	unsigned steps = 1;
+	uint64_t rows;
+
+	test("a replay that fell behind is played in steps, and nothing of it is lost");
+	play(r, 3000000);
+	replay_free(r);
+	CHECK_EQ(n_got, 2);
+	rows = got[1].rows[OAL_STATION];
+	wanted = got[1].station[rows - 1];
+	r = start(2, true);
+	replay_step(r, NOW_US + 2996000);
+	CHECK(replay_next_us(r) > NOW_US && replay_next_us(r) <= NOW_US + 2 * REPLAY_STEP_US);
+	for (; replay_next_us(r) <= NOW_US + 2996000; steps++)
+		replay_step(r, NOW_US + 2996000);
+	CHECK(steps >= 2996000 / (REPLAY_STEP_US + 4000) && steps <= 2996000 / REPLAY_STEP_US + 1);
+	replay_flush(r);
+	CHECK_EQ(n_got, 2);
+	CHECK_EQ(got[1].rows[OAL_STATION], rows);
+	CHECK(!memcmp(&got[1].station[rows - 1], &wanted, sizeof wanted));
+	replay_free(r);
+}
+
 /* --- pcap */
 
 static void le16(struct frame *f, unsigned v) { frame_u8(f, v & 255); frame_u8(f, v >> 8); }
@@ -538,6 +565,7 @@ int main(void)
 	}
 	close(fd);
 	test_capture();
+	test_behind();
 	test_lab();
 	test_pcap_files();
 	test_pcap_replay();

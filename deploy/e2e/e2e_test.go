@@ -188,7 +188,7 @@ func record(key string, value []byte) kafka.Record { return kafka.Record{Key: ke
 
 func connect(t *testing.T, address, name, site string, n int) *sim.Fleet {
 	t.Helper()
-	f := &sim.Fleet{Address: address, Roots: authority.Pool(), Keys: signer.Keys(), WaitS: 60,
+	f := &sim.Fleet{Address: address, Roots: authority.Pool(), Keys: signer.Keys(), WaitS: 60, ByPolicy: true,
 		OnFailed: func(id string, err error) { t.Logf("%s: %v", id, err) }}
 	must(t, f.Add(authority, name, site, n))
 	f.Start()

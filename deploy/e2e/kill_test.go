@@ -85,11 +85,14 @@ func TestKillSwitch(t *testing.T) {
 	must(t, two.SetKill("site/kill-lab", false, "ann", "over"))
 	killed(t, lab, 0)
 	killed(t, late, 0)
+	byPolicy(t, one, two, hall)
 	var lines []string
 	for _, e := range history(t, one, "kill") {
 		lines = append(lines, e.Key+" "+e.Detail)
 	}
-	want := []string{"site/kill-lab control on by admin for ann: over",
+	want := []string{"site/kill-hall, policy rwnd-fair control on by admin for bob: over",
+		"site/kill-hall, policy rwnd-fair control off by admin for ann: windows alone",
+		"site/kill-lab control on by admin for ann: over",
 		"ap/kill-hall-0002 control on by admin for ann: over", "fleet control on by admin for bob: over",
 		"fleet control off by admin for bob: everything",
 		"ap/kill-hall-0002 control off by admin for ann: this one too",
@@ -97,6 +100,35 @@ func TestKillSwitch(t *testing.T) {
 	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
 		t.Errorf("history\n%s", strings.Join(lines, "\n"))
 	}
+}
+
+// byPolicy kills one policy at a site, and takes it back at the other replica.
+func byPolicy(t *testing.T, one, two *platform.Replica, hall *sim.Fleet) {
+	t.Helper()
+	off := func(n int) {
+		t.Helper()
+		eventually(t, func() string {
+			return fmt.Sprintf("%d APs with rwnd-fair off, not %d",
+				hall.KilledPolicies("rwnd-fair"), n)
+		}, func() bool { return hall.KilledPolicies("rwnd-fair") == n })
+	}
+	if out, err := one.Ctl("kill", "fleet", "--policy", "marks", "--reason", "a typing error"); err == nil ||
+		!strings.Contains(out, "known are") {
+		t.Errorf("%v %s", err, out)
+	}
+	must(t, one.SetKillOf("rwnd-fair", "site/kill-hall", true, "ann", "windows alone"))
+	off(3)
+	if hall.Killed() != 0 {
+		t.Error("other policies went off too")
+	}
+	if out, err := two.Ctl("kills"); err != nil || !strings.Contains(out, "site/kill-hall, policy rwnd-fair") {
+		t.Errorf("%v %s", err, out)
+	}
+	if out, err := two.Ctl("unkill", "site/kill-hall", "--policy", "rwnd-fair", "--who", "bob", "--reason",
+		"over"); err != nil || !strings.Contains(out, `"killed": false`) {
+		t.Errorf("%v %s", err, out)
+	}
+	off(0)
 }
 
 func exporter(t *testing.T, r *platform.Replica, id, site string) *platform.Exporter {
@@ -131,6 +163,13 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 		must(t, r.Get("/v1/control/kill/site/kill-site", &k))
 		return k.Connected == 1 && k.Heard == 1
 	})
+	must(t, r.SetKillOf("rwnd-fair", "fleet", true, "ann", "windows"))
+	eventually(t, says("the exporter has a policy off by itself, and the service knows it"), func() bool {
+		s, err := e.Status()
+		var k struct{ Heard int }
+		must(t, r.Get("/v1/control/kill/fleet?policy=rwnd-fair", &k))
+		return err == nil && s.Agent.APs[0].KilledPolicies == "rwnd-fair" && k.Heard == 1
+	})
 	r.Kill()
 	e.Kill()
 	must(t, e.Start())
@@ -142,6 +181,14 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 	must(t, r.Start())
 	must(t, r.SetKill("site/kill-site", false, "ann", "over"))
 	is(false)
+	if s, err := e.Status(); err != nil || s.Agent.APs[0].KilledPolicies != "rwnd-fair" {
+		t.Errorf("%+v %v: that of the policy stays", s, err)
+	}
+	must(t, r.SetKillOf("rwnd-fair", "fleet", false, "ann", "over"))
+	eventually(t, says("no policy is off by itself"), func() bool {
+		s, err := e.Status()
+		return err == nil && s.Agent.APs[0].KilledPolicies == ""
+	})
 }
 
 // A record of the stream job becomes rows of the AP that shares the channel; withdrawn, they end.

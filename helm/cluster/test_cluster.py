@@ -63,6 +63,11 @@ def ready(pod) -> bool:
                                                                 for c in pod["status"].get("conditions", []))
 
 
+def test_the_pod_that_replays_an_access_point_is_let_in_under_the_restricted_standard(cluster, namespace):
+    said = cluster.kubectl("apply", "-n", namespace, "--dry-run=server", "-f", str(ROOT / "helm" / "access-point.yaml"))
+    assert "pod/ap-0007 created" in said
+
+
 @pytest.mark.parametrize("values", EXAMPLES)
 def test_install_upgrade_rollback_and_uninstall(cluster, namespace, values):
     begin = time.monotonic()

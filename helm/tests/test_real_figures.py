@@ -25,6 +25,21 @@ def test_the_readme_says_what_a_run_measured(column, file):
     assert said == {name: measured[name] for name in said}
 
 
+def test_the_readme_says_how_long_the_page_took():
+    measured = {one["name"]: one["value"] for one in json.loads((RESULTS / "page.json").read_text())}
+    assert columns("of `make -C helm real-page`") == {"s": measured}
+
+
+def test_the_readme_says_what_the_drills_measured():
+    measured = {one["name"]: one["value"] for one in json.loads((RESULTS / "drills.json").read_text())}
+    said = columns("of the drills")["s"]
+    assert len(said) == 4 and said == {name: measured[name] for name in said}
+    text = (ROOT / "helm/cluster/real/drills/test_several.py").read_text()
+    assert f"of the drills, {len(re.findall('^def test_', text, re.M))} tests" in README
+    waiting = measured["runnable processes at the end, mean of 15 minutes"]
+    assert f"some {waiting:.0f} processes waited" in README
+
+
 def test_the_tests_of_a_whole_run_are_as_many_as_the_readme_says():
     import ast
 

@@ -19,7 +19,7 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="lab/evaluate/run", description=__doc__)
     p.add_argument("--set", choices=scenarios.SETS, default="tune",
                    help="tune: scenarios on which settings are chosen (default); judge: those that tell; uplink:"
-                        " stations that upload; mmwave: links that people block")
+                        " stations that upload; mmwave: links that people block; mark: one access point")
     p.add_argument("--scenario", action="append", help="only this one (several times: these)")
     p.add_argument("--method", action="append",
                    help="CONTROL-QUEUE or CONTROL-QUEUE+ACT, like bbr-fq+oal (several times: these; default: all)")

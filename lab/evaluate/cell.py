@@ -7,6 +7,7 @@ import numpy as np
 from guest.tap import places
 
 from . import metrics, tap
+from .conversation import match
 
 STEP_S = 0.1
 # of the cell: means over long flows of figures of the same name
@@ -31,7 +32,7 @@ def smallest_delay(packets: np.ndarray, sender_tap: int, receiver_tap: int) -> i
     """Of those of the packets that went from one place to the other, handshakes included, in ns."""
     sent = packets[(packets["tap"] == sender_tap) & (packets["sent"] == 1)]
     arrived = packets[(packets["tap"] == receiver_tap) & (packets["sent"] == 0)]
-    where = metrics.match(sent, arrived)
+    where = match(sent, arrived)
     delay = arrived["t_ns"][where[where >= 0]].astype(np.int64) - sent["t_ns"][where >= 0].astype(np.int64)
     return int(delay.min()) if len(delay) else 0
 
@@ -52,9 +53,24 @@ def others(plan: dict, long: list[dict]) -> float | None:
 
 
 def ratio(flows: list[dict], name: str) -> float | None:
-    """A count of flows over the data packets that they sent."""
-    packets = sum(f["packets"] for f in flows)
-    return sum(f[name] for f in flows) / packets if packets else None
+    """A count of flows over the data packets that they sent, of those of which it is known."""
+    known = [f for f in flows if f[name] is not None]
+    packets = sum(f["packets"] for f in known)
+    return sum(f[name] for f in known) / packets if packets else None
+
+
+def without_ecn(long: list[dict]) -> dict:
+    """Of long flows that were told not to ask for ECN, beside others that were: goodput, p95 queueing, and Jain's index
+    of the two kinds' goodput at a station, mean over the stations that have both. None where all are alike.
+    """
+    plain = [f for f in long if f["ecn"] is False]
+    of: dict[str, dict[bool, float]] = {}
+    for f in (f for f in long if f["ecn"] is not None):
+        mine = of.setdefault(f["station"], {})
+        mine[f["ecn"]] = mine.get(f["ecn"], 0.0) + f["goodput_mbps"]
+    return {"plain_mbps": sum(f["goodput_mbps"] for f in plain) if plain else None,
+            "plain_queueing_p95_ms": mean(f["queueing_p95_ms"] for f in plain),
+            "jain_ecn": mean(metrics.jain(both.values()) for both in of.values() if len(both) == 2)}
 
 
 def uploads(flows: list[dict]) -> dict:
@@ -107,7 +123,7 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
             if down:
                 rates[station["name"]] = [a + b for a, b in zip(metrics.bins(talks, begin_ns, STEP_S, steps),
                                                                 rates.get(station["name"], [0] * steps))]
-        flows[-1]["cc"] = entry["cc"]
+        flows[-1].update(cc=entry["cc"], ecn=entry["ecn"])
     drops = failures = 0.0
     for truth in truths:
         window = truth["begin_ns"] + plan["evaluate"]["warmup_s"] * 1e9, truth["begin_ns"] + plan["duration_s"] * 1e9
@@ -137,7 +153,7 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         "first_second_own_drops": mean(own for own, _ in seconds),
         "first_second_drops": mean(whole for _, whole in seconds), "others_ratio": others(plan, long),
         "duplicate_ack_ratio": ratio(long, "duplicate_acks"), "ce_ratio": mean(f["ce_ratio"] for f in long),
-        "ece_ratio": mean(f["ece_ratio"] for f in long), **(uploads(up) if up else {})
+        "ece_ratio": mean(f["ece_ratio"] for f in long), **without_ecn(long), **(uploads(up) if up else {})
     }
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
             "wired_ms": plan["wired"]["delay_ms"]}

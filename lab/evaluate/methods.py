@@ -4,7 +4,7 @@ import pathlib
 from dataclasses import dataclass
 
 import yaml
-from host.scenario import CONGESTION_CONTROLS
+from host.scenario import CONGESTION_CONTROLS, QUIC
 
 POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
 
@@ -19,11 +19,15 @@ def _said(policy: str) -> dict:
 
 #: Of rwnd-fair: what is played where no method is named.
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
-#: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself.
+#: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself, and QUIC as
+#: quic-go does: packets are ECT(0) once the path has shown that it keeps them, a mark counts as a loss (NewReno).
 SENDERS: dict[str, tuple[str, bool]] = {
     **{control: (control, False) for control in CONGESTION_CONTROLS},
-    "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False)
+    "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False), "cubic_mixed": ("cubic", False),
+    "quic": (QUIC, False)
 }
+#: Senders of which every second flow of a scenario asks for ECN, from the first on, and the others do not.
+MIXED = ("cubic_mixed",)
 #: Senders whose packets are ECT(1): DCTCP's law in the place of TCP Prague, which no kernel's own source has.
 SCALABLE = ("l4s",)
 #: The access point's queue, by name: a scenario's `ap.queue`. {fifo_pkts} is the scenario's.
@@ -76,6 +80,11 @@ class Method:
     def ecn(self) -> bool:
         """Whether all senders ask for ECN."""
         return SENDERS[self.control][1]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether every second sender asks for ECN."""
+        return self.control in MIXED
 
     @property
     def ect1(self) -> bool:

@@ -16,6 +16,7 @@ the server sent them.
     retransmissions  data packets of sequence space that was sent before
     fct              a short flow: its SYN sent to the acknowledgement of its last byte received; a burst of a
                      connection that stays: its first packet sent to the acknowledgement of its last byte
+    (QUIC)           over_quic.py: goodput and fct are of what the client read, nothing is known of acknowledgements
     ack wait         an upload: one way of an acknowledgement, server's port to station's radio, less the smallest of
                      its flow: what uplink flows wait for in the access point's queue
     duplicate_acks   acknowledgements that came to the sender, say nothing new and carry no data
@@ -28,7 +29,9 @@ import ipaddress
 
 import numpy as np
 
-from .tap import ACK, CE, ECE, FIN, SYN
+from . import over_quic
+from .conversation import Conversation
+from .tap import CE, ECE, TCP, UDP
 
 PERCENTILES = {"p95": 95, "p99": 99}
 SECOND_NS = 1_000_000_000
@@ -50,20 +53,6 @@ def jain(values) -> float | None:
     return float(values.sum() ** 2 / (len(values) * (values ** 2).sum())) if len(values) and values.any() else None
 
 
-def ahead(seq: np.ndarray, start: int) -> np.ndarray:
-    """Sequence numbers as distance from a first one, so that they do not wrap (a flow is shorter than 2 GiB)."""
-    return (seq.astype(np.int64) - start + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
-def match(sent: np.ndarray, arrived: np.ndarray) -> np.ndarray:
-    """For each packet sent, the row of `arrived` that is the same packet, or −1."""
-    key = lambda p: p["ip_id"].astype(np.uint64) << np.uint64(32) | p["seq"]
-    found = np.full(len(sent), -1)
-    _, a, b = np.intersect1d(key(sent), key(arrived), return_indices=True)
-    found[a] = b
-    return found
-
-
 def jitter(delay_ns: np.ndarray) -> tuple[float | None, float | None]:
     """(mean of RFC 3550's J, mean |D|) in ms, of delays in order of arrival."""
     if len(delay_ns) < 2:
@@ -76,87 +65,20 @@ def jitter(delay_ns: np.ndarray) -> tuple[float | None, float | None]:
     return total / len(change) / 1e6, float(change.mean() / 1e6)
 
 
-class Conversation:
-    """One connection's packets, as four arrays in order of time. `listener`: address and port of the end to which data
-    go; taps are those of the end that sends and of the one that receives.
-    """
-
-    def __init__(self, packets: np.ndarray, sender_tap: int, receiver_tap: int, listener: tuple[int, int]):
-        to_listener = (packets["destination"] == listener[0]) & (packets["destination_port"] == listener[1])
-        at_sender = packets["tap"] == sender_tap
-        data = to_listener & (packets["payload_bytes"] > 0)
-        self.sent = packets[data & at_sender & (packets["sent"] == 1)]
-        self.arrived = packets[data & (packets["tap"] == receiver_tap) & (packets["sent"] == 0)]
-        self.acks = packets[~to_listener & at_sender & (packets["sent"] == 0) & (packets["flags"] & ACK > 0)]
-        self.answers = packets[~to_listener & (packets["tap"] == receiver_tap) & (packets["sent"] == 1) &
-                               (packets["flags"] & ACK > 0)]
-        syn = packets[to_listener & at_sender & (packets["flags"] & SYN > 0)]
-        self.open_ns, self.first_seq = (int(syn["t_ns"][0]), (int(syn["seq"][0]) + 1) %
-                                        (1 << 32)) if len(syn) else (None, None)
-        self.where = match(self.sent, self.arrived)
-
-    def delays(self) -> tuple[np.ndarray, np.ndarray]:
-        """(time sent, delay) of the packets that arrived, in order of arrival."""
-        came = self.where >= 0
-        arrival = self.arrived["t_ns"][self.where[came]]
-        order = np.argsort(arrival, kind="stable")
-        sent = self.sent["t_ns"][came][order]
-        return sent, (arrival[order] - sent).astype(np.int64)
-
-    def retransmitted(self) -> np.ndarray:
-        """Which of the packets sent carry sequence space that was sent before."""
-        if not len(self.sent):
-            return np.zeros(0, bool)
-        begin = ahead(self.sent["seq"], self.first_seq or 0)
-        highest = np.maximum.accumulate(begin + self.sent["payload_bytes"])
-        return np.concatenate([[False], begin[1:] < highest[:-1]])
-
-    def round_trips(self) -> tuple[np.ndarray, np.ndarray]:
-        """(time of the data packet, round trip) of acknowledgements of the packet that arrived last before them."""
-        if not len(self.answers) or not len(self.arrived) or not len(self.acks):
-            return np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        last = np.searchsorted(self.arrived["t_ns"], self.answers["t_ns"], side="right") - 1
-        end = (self.arrived["seq"].astype(np.int64) + self.arrived["payload_bytes"]) % (1 << 32)
-        row_sent = np.full(len(self.arrived), -1)
-        row_sent[self.where[self.where >= 0]] = np.nonzero(self.where >= 0)[0]
-        back = match(self.answers, self.acks)
-        good = (last >= 0) & (back >= 0)
-        good[good] &= (end[last[good]] == self.answers["ack"][good]) & (row_sent[last[good]] >= 0)
-        # duplicates say nothing of a packet
-        new = np.concatenate([[True], np.diff(self.answers["ack"].astype(np.int64)) != 0])
-        good &= new
-        sent = self.sent["t_ns"][row_sent[last[good]]]
-        return sent, (self.acks["t_ns"][back[good]] - sent).astype(np.int64)
-
-    def ack_delays(self) -> tuple[np.ndarray, np.ndarray]:
-        """(time sent, delay) of acknowledgements that came to the sender."""
-        back = match(self.answers, self.acks)
-        came = back >= 0
-        sent = self.answers["t_ns"][came]
-        return sent, (self.acks["t_ns"][back[came]] - sent).astype(np.int64)
-
-    def duplicates(self) -> np.ndarray:
-        """Which of `acks` acknowledge what the one before did, and carry neither data, SYN nor FIN."""
-        if not len(self.acks):
-            return np.zeros(0, bool)
-        same = np.concatenate([[False], np.diff(self.acks["ack"].astype(np.int64)) == 0])
-        return same & (self.acks["payload_bytes"] == 0) & (self.acks["flags"] & (SYN | FIN) == 0)
-
-    def acknowledged(self, t_ns: float) -> int:
-        """Bytes acknowledged to the sender by a time."""
-        n = np.searchsorted(self.acks["t_ns"], t_ns, side="right")
-        return int(max(0, ahead(self.acks["ack"][:n], self.first_seq).max())) if n and self.first_seq is not None else 0
-
-
 def conversations(packets: np.ndarray, plan: dict, truth_flows: list[dict], places: list[str]):
-    """(flow's entry in the truth, its station, its connections) for each flow, down or up."""
+    """(flow's entry in the truth, its station, its connections) for each flow, down or up, over TCP or QUIC."""
     stations = {s["name"]: s for s in plan["stations"]}
+    over_tcp, datagrams = (packets[packets["protocol"] == protocol] for protocol in (TCP, UDP))
     for flow in truth_flows:
         station = stations[flow["station"]]
         listener = (int(ipaddress.IPv4Address(flow["listener"][0])), flow["listener"][1])
-        mine = packets[((packets["destination"] == listener[0]) & (packets["destination_port"] == listener[1]))
-                       | ((packets["source"] == listener[0]) & (packets["source_port"] == listener[1]))]
         taps = places.index(f"server{station['ap']}:eth0"), places.index(f"{station['ns']}:wlan{station['radio']}")
+        if "quic" in flow:
+            to_or_from = (datagrams["destination"] == listener[0]) | (datagrams["source"] == listener[0])
+            yield flow, station, over_quic.talks(datagrams[to_or_from], taps, listener[0], flow["quic"]["transfers"])
+            continue
+        mine = over_tcp[((over_tcp["destination"] == listener[0]) & (over_tcp["destination_port"] == listener[1]))
+                        | ((over_tcp["source"] == listener[0]) & (over_tcp["source_port"] == listener[1]))]
         if flow["direction"] == "up":
             taps = taps[::-1]
         port_of_sender = np.where(mine["destination"] == listener[0], mine["source_port"], mine["destination_port"])
@@ -189,7 +111,8 @@ def long_flow(flow: dict, station: dict, talks: list[Conversation], window: tupl
         "retransmission_ratio": again / packets if packets else None, "rtt_samples": len(rtt), "sent_bytes": sum(
             int(c.sent["payload_bytes"][s].sum()) for s, c in zip(sent, talks)), "again_bytes": again_bytes,
         **describe(np.concatenate(ack_wait) if ack_wait else np.zeros(0), "ack_wait"),
-        "duplicate_acks": sum(int((a & c.duplicates()).sum()) for a, c in zip(acks, talks)),
+        "duplicate_acks": sum(int((a & c.duplicates()).sum()) for a, c in zip(acks, talks)) if any(
+            len(a) for a in acks) else None,
         "ce_ratio": share(sum(int((a["ecn"] == CE).sum()) for a in arrived), sum(len(a) for a in arrived)),
         "ece_ratio": share(sum(int((a & (c.acks["flags"] & ECE > 0)).sum()) for a, c in zip(acks, talks)),
                            sum(int(a.sum()) for a in acks))
@@ -207,9 +130,8 @@ def short_flow(flow: dict, station: dict, talks: list[Conversation], window: tup
         sent, lost, again = sent + len(talk.sent), lost + int(
             (talk.where < 0).sum()), again + int(talk.retransmitted().sum())
         bytes_ += talk.acknowledged(float("inf"))
-        done = talk.acks["t_ns"][ahead(talk.acks["ack"], talk.first_seq) >= size]
-        if len(done):
-            times.append((int(done[0]) - talk.open_ns) / 1e6)
+        if (done := talk.completed(size)) is not None:
+            times.append(done)
         else:
             unfinished += 1
     return {
@@ -229,17 +151,11 @@ def burst_flow(flow: dict, station: dict, talks: list[Conversation], window: tup
         sent, lost = sent + int(inside.sum()), lost + int((inside & (talk.where < 0)).sum())
         again += int((inside & talk.retransmitted()).sum())
         bytes_ += talk.acknowledged(end) - talk.acknowledged(begin)
-        if talk.first_seq is None or not len(talk.sent):
-            continue
-        last = ahead(talk.sent["seq"], talk.first_seq) + talk.sent["payload_bytes"]
-        acked = ahead(talk.acks["ack"], talk.first_seq)
-        for n in range(int(-(-last.max() // size))):
-            first_ns = int(talk.sent["t_ns"][last > n * size][0])
-            done = talk.acks["t_ns"][acked >= (n + 1) * size]
+        for first_ns, took_ms in talk.bursts(size):
             if not begin <= first_ns < end - LAST_BURST_NS:
                 continue
-            if len(done):
-                times.append((int(done[0]) - first_ns) / 1e6)
+            if took_ms is not None:
+                times.append(took_ms)
             else:
                 unfinished += 1
     return {

@@ -12,10 +12,10 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from host import guest
+from host import guest, scenario
 from oal_schema.bundle_law import RWND_FAIR
 
-from . import bundle, cell, forecast, learned, oracle, scenarios, tap
+from . import bundle, cell, forecast, learned, oracle, over_quic, scenarios, tap
 from .methods import FORECASTS, ONLINE, ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -69,7 +69,8 @@ def code() -> str:
     """Of what plays and measures: the guest's program, this one's measuring half, the tap."""
     files = [
         *sorted((HERE.parent / "guest").glob("*.py")), *(HERE.parent / "host" / f for f in ("scenario.py", "guest.py")),
-        *(HERE / f for f in ("cell.py", "metrics.py", "scenarios.py", "tap.c", "tap.py", "oracle.py"))
+        *(HERE / f for f in ("cell.py", "conversation.py", "metrics.py", "over_quic.py", "scenarios.py", "tap.c",
+                             "tap.py", "oracle.py"))
     ]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -126,6 +127,8 @@ def key(c: Cell, settings: Settings) -> str:
     """Hash of all inputs of a cell."""
     plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
     inputs: list = [plan, c.method.name, pathlib.Path(kernel()).parent.name, code()]
+    if has_quic(plan):
+        inputs += [digest(file) for file in over_quic.sources()]
     if c.method.act:
         inputs.append(digest(settings.exporter))
     if c.method.policy is not None:
@@ -143,6 +146,10 @@ def key(c: Cell, settings: Settings) -> str:
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
 
+def has_quic(plan: dict) -> bool:
+    return any(flow["cc"] == scenario.QUIC for flow in plan["flows"])
+
+
 def stored(c: Cell, settings: Settings) -> pathlib.Path:
     return settings.build / "cells" / c.set / c.scenario / c.method.name / f"{c.seed}-{key(c, settings)}.json"
 
@@ -157,6 +164,8 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
     """The guest's plan of the cell; what it names is made in a folder."""
     plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
     plan["tap"] = str(tap.program())
+    if has_quic(plan):
+        plan["quic"] = str(over_quic.program())
     if c.method.act:
         plan["exporter"] = str(settings.exporter)
     if c.method.policy is not None:

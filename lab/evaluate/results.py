@@ -12,7 +12,7 @@ FLOW = [
     "queueing_p95_ms", "queueing_p99_ms", "rtt_mean_ms", "rtt_p95_ms", "rtt_p99_ms", "jitter_ms", "jitter_abs_ms",
     "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished",
     "cc", "direction", "ack_wait_mean_ms", "ack_wait_p95_ms", "ack_wait_p99_ms", "duplicate_acks", "ce_ratio",
-    "ece_ratio"
+    "ece_ratio", "ecn"
 ]
 HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
 MADE_OF = ("exporter", "policy", "tree", "window")

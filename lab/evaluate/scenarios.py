@@ -1,5 +1,6 @@
 """Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
-chosen, `judge`, `uplink`, of stations that upload, and `mmwave`, of links that people block.
+chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, and `mark`, of one access
+point for the policy mark.
 """
 import copy
 import csv
@@ -14,7 +15,7 @@ from . import blockage
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink", "mmwave")
+SETS = ("tune", "judge", "uplink", "mmwave", "mark")
 EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None}
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
 #: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
@@ -40,7 +41,9 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     """
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
-    for flow in given["flows"]:
+    for n, flow in enumerate(given["flows"]):
+        if method.mixed:
+            flow["ecn"] = n % 2 == 0
         flow["cc"] = other(method.cc) if flow.get("cc") == OTHER else method.cc
         if flow["cc"] == "dctcp":
             flow["peer_cc"] = flow["cc"]  # its marks are told packet by packet

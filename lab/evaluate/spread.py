@@ -69,6 +69,16 @@ def change(new: dict[int, float], old: dict[int, float]) -> Figure | None:
     return _around(found[0], np.array(list(found[1].values()))) if found else None
 
 
+def mean_difference(pairs: list[tuple[dict[int, float], dict[int, float]]]) -> Figure | None:
+    """Mean over scenarios of new − old, paired by seed; of the seeds that every scenario has."""
+    of = [{s: new[s] - old[s] for s in new if s in old and new[s] is not None and old[s] is not None}
+          for new, old in pairs]
+    of = [one for one in of if one]
+    if not of:
+        return None
+    return mean([float(np.mean([one[s] for one in of])) for s in sorted(set.intersection(*map(set, of)))])
+
+
 def mean_change(pairs: list[tuple[dict[int, float], dict[int, float]]]) -> Figure | None:
     """Mean over scenarios of their changes. Scenarios of one seed count as one draw; seeds that a scenario lacks are
     left out of the interval.

@@ -1,12 +1,15 @@
-/* tap: the TCP headers of several interfaces in several network namespaces, as records of fixed size in the order in
- * which rings are read.
+/* tap: the TCP and UDP headers of several interfaces in several network namespaces, as records of fixed size in the
+ * order in which rings are read.
  *
  *     tap OUTPUT NAMESPACE:INTERFACE…        until SIGTERM
  *
  * One clock for all: what leaves the server and what arrives at the station are stamped by the same kernel, so that the
  * difference is the one-way delay. A record is the little that the evaluation needs; a pcap of the same packets would
  * be three times as large and would have to be parsed. The last line on standard error says how many packets were
- * written and how many the kernel had to let go. */
+ * written and how many the kernel had to let go.
+ *
+ * A datagram has neither a sequence number nor an identification that would tell it from others (with DF set that is
+ * 0). QUIC's payload is encrypted, so that its first bytes do: a hash of them stands in both fields. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,6 +30,7 @@
 #include <unistd.h>
 
 enum { MAX_TAPS = 64, BLOCK_BYTES = 1 << 16, BLOCKS = 16, SNAPLEN = 96, RETIRE_MS = 60, LINGER_POLLS = 5 };
+enum { UDP_BYTES = 8, HASHED_BYTES = SNAPLEN - ETH_HLEN - 20 - UDP_BYTES }; /* of a datagram's payload */
 
 /* Little-endian as the machines that run it; lab/evaluate/tap.py reads it by the same layout. */
 struct record {
@@ -35,7 +39,7 @@ struct record {
 	uint16_t source_port, destination_port, ip_id, payload_bytes, window;
 	uint8_t tap, flags; /* number of the interface on the command line; TCP flags */
 	uint8_t sent, ecn; /* 1: leaves through this interface; bits of the IP header */
-	uint16_t unused;
+	uint8_t protocol, unused; /* IPPROTO_TCP or IPPROTO_UDP */
 };
 _Static_assert(sizeof(struct record) == 40, "tap.py reads records of 40 bytes");
 
@@ -61,12 +65,13 @@ static int fail(const char *what, const char *name)
 	return -1;
 }
 
-/* IPv4 with TCP, SNAPLEN bytes of it. */
-static struct sock_filter tcp_only[] = {
+/* IPv4 with TCP or UDP, SNAPLEN bytes of it. */
+static struct sock_filter wanted[] = {
 	BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 3),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_IP, 0, 4),
 	BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 0, 1),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 1, 0),
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 1),
 	BPF_STMT(BPF_RET | BPF_K, SNAPLEN),
 	BPF_STMT(BPF_RET | BPF_K, 0),
 };
@@ -87,7 +92,7 @@ static int open_tap(struct tap *tap, char *spec)
 	tap->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (tap->fd < 0)
 		return fail("socket", spec);
-	struct sock_fprog program = {.len = sizeof tcp_only / sizeof *tcp_only, .filter = tcp_only};
+	struct sock_fprog program = {.len = sizeof wanted / sizeof *wanted, .filter = wanted};
 	int version = TPACKET_V3;
 	struct tpacket_req3 request = {.tp_block_size = BLOCK_BYTES, .tp_block_nr = BLOCKS, .tp_frame_size = 256,
 			.tp_frame_nr = BLOCK_BYTES / 256 * BLOCKS, .tp_retire_blk_tov = RETIRE_MS};
@@ -115,22 +120,62 @@ static uint32_t be32(const uint8_t *p)
 	return (uint32_t)be16(p) << 16 | be16(p + 2);
 }
 
+/* FNV-1a. */
+static uint64_t hash_of(const uint8_t *p, uint32_t bytes)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < bytes; i++)
+		h = (h ^ p[i]) * 0x100000001b3u;
+	return h;
+}
+
+static void fill_tcp(struct record *r, const uint8_t *tcp, const uint8_t *ip, uint32_t ip_bytes)
+{
+	uint32_t headers = ip_bytes + (tcp[12] >> 4) * 4u, total = be16(ip + 2);
+
+	r->seq = be32(tcp + 4);
+	r->ack = be32(tcp + 8);
+	r->ip_id = be16(ip + 4);
+	r->payload_bytes = (uint16_t)(total > headers ? total - headers : 0);
+	r->window = be16(tcp + 14);
+	r->flags = tcp[13];
+}
+
+static void fill_udp(struct record *r, const uint8_t *udp, uint32_t kept)
+{
+	uint32_t total = be16(udp + 4), payload = total > UDP_BYTES ? total - UDP_BYTES : 0, hashed = payload;
+
+	if (hashed > HASHED_BYTES)
+		hashed = HASHED_BYTES;
+	if (hashed > kept - UDP_BYTES)
+		hashed = kept - UDP_BYTES;
+	uint64_t h = hash_of(udp + UDP_BYTES, hashed);
+	r->seq = (uint32_t)h;
+	r->ip_id = (uint16_t)(h >> 48 ^ h >> 32);
+	r->payload_bytes = (uint16_t)payload;
+}
+
 static void write_packet(FILE *out, struct tap *tap, uint8_t number, const struct tpacket3_hdr *header)
 {
 	const uint8_t *ip = (const uint8_t *)header + header->tp_mac + ETH_HLEN;
 	uint32_t kept = header->tp_snaplen - ETH_HLEN, ip_bytes = (ip[0] & 15u) * 4;
-	if (header->tp_snaplen < ETH_HLEN + 40 || ip_bytes < 20 || kept < ip_bytes + 20 || be16(ip + 6) & 0x1fff)
+	uint32_t least = ip[9] == IPPROTO_TCP ? 20 : UDP_BYTES;
+	if (header->tp_snaplen < ETH_HLEN + 20 + UDP_BYTES || ip_bytes < 20 || kept < ip_bytes + least ||
+	    be16(ip + 6) & 0x1fff)
 		return;
-	const uint8_t *tcp = ip + ip_bytes;
+	const uint8_t *l4 = ip + ip_bytes;
 	const struct sockaddr_ll *from = (const void *)((const uint8_t *)header + TPACKET_ALIGN(sizeof *header));
-	uint32_t headers = ip_bytes + (tcp[12] >> 4) * 4u, total = be16(ip + 2);
 	struct record r = {
 		.t_ns = header->tp_sec * 1000000000ull + header->tp_nsec,
-		.source = be32(ip + 12), .destination = be32(ip + 16), .seq = be32(tcp + 4), .ack = be32(tcp + 8),
-		.source_port = be16(tcp), .destination_port = be16(tcp + 2), .ip_id = be16(ip + 4),
-		.payload_bytes = (uint16_t)(total > headers ? total - headers : 0), .window = be16(tcp + 14),
-		.tap = number, .flags = tcp[13], .sent = from->sll_pkttype == PACKET_OUTGOING, .ecn = ip[1] & 3,
+		.source = be32(ip + 12), .destination = be32(ip + 16),
+		.source_port = be16(l4), .destination_port = be16(l4 + 2), .tap = number,
+		.sent = from->sll_pkttype == PACKET_OUTGOING, .ecn = ip[1] & 3, .protocol = ip[9],
 	};
+	if (r.protocol == IPPROTO_TCP)
+		fill_tcp(&r, l4, ip, ip_bytes);
+	else
+		fill_udp(&r, l4, kept - ip_bytes);
 	fwrite(&r, sizeof r, 1, out);
 	tap->packets++;
 }

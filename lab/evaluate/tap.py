@@ -10,7 +10,9 @@ import numpy as np
 SOURCE = pathlib.Path(__file__).with_name("tap.c")
 RECORD = np.dtype([("t_ns", "<u8"), ("source", "<u4"), ("destination", "<u4"), ("seq", "<u4"), ("ack", "<u4"),
                    ("source_port", "<u2"), ("destination_port", "<u2"), ("ip_id", "<u2"), ("payload_bytes", "<u2"),
-                   ("window", "<u2"), ("tap", "u1"), ("flags", "u1"), ("sent", "u1"), ("ecn", "u1"), ("unused", "<u2")])
+                   ("window", "<u2"), ("tap", "u1"), ("flags", "u1"), ("sent", "u1"), ("ecn", "u1"),
+                   ("protocol", "u1"), ("unused", "u1")])
+TCP, UDP = 6, 17  # protocol
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
 CE = 3  # of the IP header's ECN bits
 

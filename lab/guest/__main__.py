@@ -7,7 +7,7 @@ import json
 import sys
 import time
 
-from . import clamp, exporter, live, record, sender, tap, wifi
+from . import clamp, exporter, live, quic, record, sender, tap, wifi
 from .counters import Counters
 from .flows import Flow, Traffic
 from .namespace import inside
@@ -142,10 +142,13 @@ class Ap:
             ["tcpdump", "-i", self.wired.lan, "-s", "96", "-B", "32768", "-w", f"{OUT}/{self.name}.pcap", "tcp"],
             f"/run/lab/{self.name}.tcpdump.log", self.ns) if self.plan["pcap"] else None
         mine = {s["name"]: s for s in self.stations}
+        self.specs = [spec for spec in self.plan["flows"] if spec["station"] in mine]
         self.traffic = Traffic([
-            Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.plan["flows"]
-            if spec["station"] in mine
+            Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.specs
+            if spec["cc"] != quic.CC
         ])
+        over_quic = [spec for spec in self.specs if spec["cc"] == quic.CC]
+        self.quic = quic.Quic(self.plan, self.number, self.name, over_quic, mine, HOST) if over_quic else None
         time.sleep(0.5)
         self.sender = sender.Sender(self.plan, self.number, self.name, self.ap_id, self.ns, self.wired.server_ns, OUT,
                                     HOST) if self.plan["sniff_hz"] else None
@@ -153,10 +156,21 @@ class Ap:
                                  HOST) if self.plan["clamp"] else None
         self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
 
+    def begin_flows(self) -> None:
+        self.begin_ns = time.time_ns()
+        self.traffic.begin()
+        if self.quic:
+            self.quic.begin()
+
+    def end_flows(self) -> list[dict]:
+        """Figures of all flows, in the plan's order."""
+        over_tcp, over_quic = iter(self.traffic.end()), iter(self.quic.end() if self.quic else [])
+        return [next(over_quic if spec["cc"] == quic.CC else over_tcp) for spec in self.specs]
+
     def end(self) -> int:
         """Stop everything; a number of problems (0: none)."""
         problems = self.clamp.end() if self.clamp else 0
-        flows = self.traffic.end()
+        flows = self.end_flows()
         self.truth.finish(
             f"{OUT}/{self.name}.truth.json", flows,
             {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns})
@@ -214,8 +228,7 @@ def main() -> int:
     start_s = time.monotonic()
     steps = Steps()
     for ap in aps:
-        ap.begin_ns = time.time_ns()
-        ap.traffic.begin()
+        ap.begin_flows()
         if ap.clamp:
             ap.clamp.begin()
         if plan["changes"]:

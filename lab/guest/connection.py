@@ -6,6 +6,7 @@ import socket
 import struct
 
 from .namespace import inside
+from .sh import write
 
 SO_RCVBUFFORCE = 33
 TCP_INFO, TCP_CONGESTION, TCP_MAXSEG, TCP_NOTSENT_LOWAT = 11, 13, 2, 25
@@ -139,11 +140,14 @@ class Connection:
     """
 
     def __init__(self, ns: str, to: tuple, cc: str | None, mss: int, rate_bps: int, total_bytes: int | None,
-                 dscp: int = 0, bursts: bool = False):
+                 dscp: int = 0, bursts: bool = False, ecn: bool | None = None):
+        """`ecn`: whether it asks for ECN; None: as all of its namespace do."""
         self.rate_bps, self.left, self.credit_bytes, self.open = rate_bps, total_bytes, 0.0, True
         self.limited = bool(rate_bps) or bursts
         with inside(ns):
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            if ecn is not None:  # of what the namespace opens from now on: the SYN below is sent at once
+                write("/proc/sys/net/ipv4/tcp_ecn", str(int(ecn)))
         self.socket.setblocking(False)
         choose(self.socket, cc)
         self.socket.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 131072)

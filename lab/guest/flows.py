@@ -46,7 +46,7 @@ class Flow:
                 continue
             new.append(
                 Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
-                           spec["size_kb"] * 1000 or None, spec["dscp"], bool(spec["burst_kb"])))
+                           spec["size_kb"] * 1000 or None, spec["dscp"], bool(spec["burst_kb"]), spec["ecn"]))
         self.connections += new
         return new
 
@@ -111,7 +111,7 @@ class Flow:
         return {
             "listener": list(self.listener.address), "size_kb": self.spec["size_kb"],
             "burst_kb": self.spec["burst_kb"], "station": self.spec["station"], "direction": self.spec["direction"],
-            "cc": self.spec["cc"], "received_bytes": self.received_bytes,
+            "cc": self.spec["cc"], "ecn": self.spec["ecn"], "received_bytes": self.received_bytes,
             **self.total
         }
 

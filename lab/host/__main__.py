@@ -62,6 +62,8 @@ def arguments() -> argparse.Namespace:
             " Wi-Fi port"
         ),
     )
+    group.add_argument("--mark", choices=("off", "shadow", "enforce"), default="shadow",
+                       help="likewise the most that a policy may mark (CE in packets that have ECT)")
     group.add_argument("--sender-certificate", type=pathlib.Path,
                        help="of the server's sniffer, which streams to platform.events.v1 (CN lab)")
     group.add_argument("--sender-key", type=pathlib.Path)
@@ -84,6 +86,7 @@ def prepare(args: argparse.Namespace) -> dict:
         plan["duration_s"] = args.duration or FOREVER_S
     if args.push_url:
         plan["sections"].append({"kind": "rwnd", "mode": args.rwnd, "backend": "bpf"})
+        plan["sections"].append({"kind": "mark", "mode": args.mark, "backend": "bpf"})
     if args.live and (not plan["exporter"] or not args.brokers or plan["aps"] != 1):
         raise live.LiveError(
             "a live run needs the exporter (make -C ap-exporter build), --brokers (or KAFKA_BROKERS), and a scenario"

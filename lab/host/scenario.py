@@ -37,10 +37,13 @@ DEFAULTS = {
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
 FLOW = {
     "station": None, "direction": "down", "cc": "cubic", "peer_cc": None, "parallel": 1, "start_s": 0.0, "stop_s": None,
-    "rate_mbps": 0, "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0
+    "rate_mbps": 0, "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0, "ecn": None
 }
 #: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source.
 CONGESTION_CONTROLS = ("reno", "cubic", "bbr", "dctcp", "illinois", "vegas", "veno", "westwood")
+#: `cc` of a flow that is no TCP: a download by lab/evaluate/quic. It has none of these keys.
+QUIC = "quic"
+NOT_OVER_QUIC = ("peer_cc", "rate_mbps", "mss", "udp", "dscp", "ecn")
 SESSION = {
     "station": None, "direction": "down", "cc": "cubic", "together": False, "active_s": [5, 60], "idle_s": [5, 60],
     "parallel": 1, "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8], "dscp": 0
@@ -85,7 +88,7 @@ def load(name: str) -> dict:
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
     out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
-               python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="",
+               python="", memory_mb=512, site="lab", start_ns=None, tap="", quic="", clamp=None, sections=[], bundle="",
                of_policy="rwnd-fair")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
@@ -164,7 +167,12 @@ def flows(out: dict, name: str) -> list[dict]:
         if f["direction"] not in ("down", "up"):
             raise ScenarioError(f"{name}.flows[{i}].direction: down or up, not {f['direction']}")
         for key in ("cc", "peer_cc"):
-            congestion_control(f[key], f"{name}.flows[{i}].{key}")
+            if f[key] != QUIC or key == "peer_cc":
+                congestion_control(f[key], f"{name}.flows[{i}].{key}")
+        if f["ecn"] not in (None, True, False):
+            raise ScenarioError(f"{name}.flows[{i}].ecn: true, false or null, not {f['ecn']}")
+        if f["cc"] == QUIC:
+            over_quic(f, f"{name}.flows[{i}]")
         if f["udp"] and not f["rate_mbps"]:
             raise ScenarioError(f"{name}.flows[{i}]: udp needs rate_mbps")
         if f["burst_kb"] and (f["every_s"] <= 0 or f["size_kb"] or f["rate_mbps"] or f["udp"]):
@@ -176,6 +184,14 @@ def flows(out: dict, name: str) -> list[dict]:
             raise ScenarioError(f"{name}.flows[{i}]: no station {f['station']}")
         result += [{**f, "station": station, "arrivals": None} for station in found]
     return result
+
+
+def over_quic(f: dict, where: str) -> None:
+    """ScenarioError for what a flow over QUIC cannot be."""
+    if f["direction"] != "down":
+        raise ScenarioError(f"{where}: over QUIC there are downloads only")
+    if given := [key for key in NOT_OVER_QUIC if f[key]]:
+        raise ScenarioError(f"{where}: a flow over QUIC has no {', '.join(given)}")
 
 
 def sessions(out: dict, name: str) -> list[dict]:

@@ -64,7 +64,7 @@ while IFS= read -r line; do
 done <"$here/config.fragment"
 echo "lab: building the User-Mode-Linux kernel in $tree (about 6 CPU-minutes the first time; log: $cache/kernel.log)" \
     >&2
-nice -n 10 make ARCH=um -s -j"$jobs" linux >"$cache/kernel.log" 2>&1 || { tail -30 "$cache/kernel.log" >&2; exit 1; }
+make ARCH=um -s -j"$jobs" linux >"$cache/kernel.log" 2>&1 || { tail -30 "$cache/kernel.log" >&2; exit 1; }
 mkdir -p "$out.new"
 strip -o "$out.new/linux" linux
 cp .config "$out.new/config"

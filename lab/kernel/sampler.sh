@@ -38,7 +38,7 @@ if [ -e "$out/oal_sampler.ko" ]; then echo "$out"; exit 0; fi
 
 export CCACHE_DIR=$cache/ccache CCACHE_MAXSIZE=1G
 make_it() {
-	nice -n 10 make -C "$tree" ARCH=um CC="ccache gcc" -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 \
+	make -C "$tree" ARCH=um CC="ccache gcc" -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 \
 	    || { tail -30 "$log" >&2; exit 1; }
 }
 configure() {

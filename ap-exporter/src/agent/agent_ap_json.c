@@ -147,7 +147,9 @@ void agent_ap_json(struct agent_ap *ap, struct json *t)
 	policies_json(ap, &v, t);
 	if (v.renewal.not_after_us)
 		certificate_json(&v, t);
-	json_add(t, ", \"killed\": %s, \"last_error\": ", agent_killed(ap) ? "true" : "false");
+	json_add(t, ", \"killed\": %s, \"killed_policies\": ", agent_killed(ap) ? "true" : "false");
+	json_string(t, v.killed_policies);
+	json_add(t, ", \"last_error\": ");
 	json_string(t, v.last_error);
 	json_add(t, "}");
 }

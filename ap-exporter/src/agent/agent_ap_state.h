@@ -53,6 +53,8 @@ struct agent_view {
 	struct peer_counts peers;
 	struct renewal_counts renewal;
 	struct agent_waiting waiting[BUNDLE_MAX_POLICIES]; /* a policy each, at its place */
+	/* By the kill switch off by themselves, one space between two. What is off with all is in `inference`. */
+	char killed_policies[OAL_SETTING_MAX_KILLED_POLICIES * (BUNDLE_MAX_POLICY + 1)];
 	char last_error[256];
 };
 
@@ -166,10 +168,12 @@ void agent_flash_remove(struct agent_ap *, const struct agent_policy *);
 bool agent_policies_keep(struct agent_ap *, const char *list);
 
 /* --- agent_kill_switch.c */
-/* Does it turn control off? */
+/* Does it turn control off, of all policies? */
 bool agent_killed(const struct agent_ap *);
-/* What an answer of the service says of it, in force at once; flash follows. */
-void agent_kill_switch_read(struct agent_ap *, enum http_control);
+/* The header of a poll that says which policies are off by themselves. */
+void agent_kill_switch_header(const struct agent_ap *, char *buf, size_t size);
+/* What an answer of the service says of it, in force at once; flash follows. True: it is news. */
+bool agent_kill_switch_read(struct agent_ap *, const struct http_answer *);
 void agent_kill_switch_restore(struct agent_ap *);
 /* Takes it over from the same AP of an agent that this one replaces. */
 void agent_kill_switch_inherit(struct agent_ap *, const struct agent_ap *earlier);

@@ -27,10 +27,12 @@ static void begin(struct agent_ap *ap, uint64_t now_us)
 	char policies[16 + BUNDLE_MAX_POLICIES * (BUNDLE_MAX_POLICY + 1)], match[16 + BUNDLE_MAX_POLICIES * 68];
 	char prefer[32], site[CONFIG_NAME + 16], hash[65];
 	/* What it has of the kill switch: a service that thinks otherwise answers at once. */
-	const char *headers[7] = {"Accept: application/vnd.oal.bundle", prefer,
-				  agent_killed(ap) ? "OAL-Control: off" : "OAL-Control: on"};
-	unsigned n = 3;
+	char killed[16 + OAL_SETTING_MAX_KILLED_POLICIES * (BUNDLE_MAX_POLICY + 1)];
+	const char *headers[8] = {"Accept: application/vnd.oal.bundle", prefer,
+				  agent_killed(ap) ? "OAL-Control: off" : "OAL-Control: on", killed};
+	unsigned n = 4;
 
+	agent_kill_switch_header(ap, killed, sizeof killed);
 	snprintf(prefer, sizeof prefer, "Prefer: wait=%u", c->wait_s);
 	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
 	match[0] = '\0';
@@ -95,10 +97,9 @@ static bool is_of_older_service(const struct agent_ap *ap, const struct http_ans
 
 void agent_poll_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
-	const bool was = agent_killed(ap);
+	const bool turned = agent_kill_switch_read(ap, a);
 	bool news;
 
-	agent_kill_switch_read(ap, a->control);
 	if (a->oversized && a->status == 200) {
 		char why[64];
 		const struct bundle_head nobody = {0};
@@ -129,7 +130,7 @@ void agent_poll_answer(struct agent_ap *ap, const struct http_answer *a, uint64_
 	ap->view.counts.unchanged++;
 	/* News of the kill switch, or of a policy too many, is why this one did not wait; to and fro, it is still no
 	 * more than ten polls a second. */
-	if (news || agent_killed(ap) != was)
+	if (news || turned)
 		ap->poll_at_us = now_us + BUNDLE_GAP_US;
 	else
 		ap->poll_at_us = now_us - ap->poll_began_us >= QUICK_US ? now_us

@@ -16,6 +16,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+enum { BEHIND_US = 5000000 };
+
 struct collect {
 	const struct config_replay *config;
 	struct replay *replay;
@@ -25,7 +27,7 @@ struct collect {
 	void (*send)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *);
 	void *ctx;
-	bool done, warned;
+	bool done, warned, behind;
 };
 
 static uint32_t sections(const struct config *c)
@@ -61,7 +63,21 @@ static void tick(void *self, const struct collector_tick *t)
 	struct collect *c = self;
 
 	if (!c->done)
-		c->done = replay_advance(c->replay, t->due_us) == 0;
+		c->done = replay_step(c->replay, t->due_us) == 0;
+}
+
+/* It plays slower than it should: rows come later and later, and none is lost. */
+static void look_behind(struct collect *c)
+{
+	const uint64_t next_us = replay_next_us(c->replay), now_us = clock_realtime_us();
+
+	if (c->behind || c->done || next_us >= now_us || now_us - next_us < BEHIND_US)
+		return;
+	log_warn("replay %s: %llu s behind its time; this machine is too slow or too busy for %u APs at %u %% of "
+		 "their speed",
+		 c->config->file, (unsigned long long)((now_us - next_us) / 1000000), c->max_aps,
+		 c->config->speed_percent);
+	c->behind = true;
 }
 
 static void second(void *self)
@@ -69,6 +85,7 @@ static void second(void *self)
 	struct collect *c = self;
 	struct replay_stats s;
 
+	look_behind(c);
 	if (c->warned)
 		return;
 	replay_stats(c->replay, &s);

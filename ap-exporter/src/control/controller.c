@@ -33,6 +33,7 @@ int controller_new(struct controller **out, const struct controller_config *conf
 	c->shared.ceilings[OAL_ACTION_KIND_RWND] = config->ceiling;
 	c->shared.ceilings[OAL_ACTION_KIND_MARK] = config->mark_ceiling;
 	c->shared.monotonic_ns = config->monotonic_ns;
+	c->shared.flags = inference_flags(config->inferences[0]);
 	c->shared.effects[OAL_ACTION_KIND_RWND].self = config->rwnd;
 	c->shared.effects[OAL_ACTION_KIND_MARK].self = config->mark;
 	ret = observation_new(&c->shared.seen, config->pipeline);

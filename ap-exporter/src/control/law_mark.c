@@ -2,9 +2,10 @@
  * leave (set_target() in control_measure.c): enough for each station to have data when its turn comes; a mark at a
  * fixed number of milliseconds would empty aggregates where turns are long.
  *
- * ECT(1): L4S senders take off a little for each mark, and expect them early: by the wait of the last turn or two,
- * above a share of what is wanted. ECT(0): a classic sender halves for one mark a round trip, so the data path spaces
- * them, and begins after an interval in which the wait, smoothed over either time, was above all of what is wanted. */
+ * Both by the wait of the last turn or two: a mark is heard only after the packet's own wait and half a round trip, and
+ * what else is waited for is added to that. ECT(1): L4S senders take off a little for each mark, and expect them early:
+ * above a share of what is wanted. ECT(0): a classic sender takes off much for one mark a round trip, so they begin at
+ * all of what is wanted, and the data path spaces them. */
 #include "control/control_state.h"
 #include "mark/mark.h"
 
@@ -24,7 +25,7 @@ static uint8_t marks(const struct control *c, const struct control_input *in, co
 	*reason = OAL_REWRITE_REASON_QUEUE;
 	if ((uint64_t)k->fast_us * UNIT > (uint64_t)c->target_us * p->mark_step_permille)
 		out |= step;
-	if (k->wait_us > c->target_us && k->fast_us > c->target_us)
+	if (k->fast_us > c->target_us)
 		out |= spaced;
 	if (out || !predicted(c, in))
 		return out;

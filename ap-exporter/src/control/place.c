@@ -209,6 +209,13 @@ static void follow_bundle(struct place *p, struct place_shared *shared, const st
 	control_law(p->control, ops, law->values, law->n_values);
 }
 
+/* All policies, or the one that the bundle is of. */
+static bool is_killed(const struct place_shared *shared, const struct candidate *candidate)
+{
+	return shared->killed || (candidate && shared->flags &&
+				  agent_flags_policy_killed(shared->flags, bundle_head(candidate->bundle)->of_policy));
+}
+
 static enum oal_policy_mode mode_of(const struct place_shared *shared, const struct candidate *candidate)
 {
 	const struct oal_policy *policy = candidate ? bundle_policy(candidate->bundle) : NULL;
@@ -220,12 +227,12 @@ static enum oal_policy_mode mode_of(const struct place_shared *shared, const str
 		mode = shared->ceilings[kind];
 	if (mode == OAL_POLICY_MODE_ENFORCE && !shared->effects[kind].self)
 		mode = OAL_POLICY_MODE_SHADOW;
-	return shared->killed ? OAL_POLICY_MODE_OFF : mode;
+	return is_killed(shared, candidate) ? OAL_POLICY_MODE_OFF : mode;
 }
 
 static enum oal_rewrite_reason reason_of(const struct place_shared *shared, const struct candidate *candidate)
 {
-	if (shared->killed)
+	if (is_killed(shared, candidate))
 		return OAL_REWRITE_REASON_KILLED;
 	return candidate && bundle_policy(candidate->bundle) ? OAL_REWRITE_REASON_OFF : OAL_REWRITE_REASON_BUNDLE;
 }

@@ -24,6 +24,7 @@ struct place_shared {
 	struct effects effects[OAL_N_ACTION_KINDS];
 	enum oal_policy_mode ceilings[OAL_N_ACTION_KINDS];
 	bool killed; /* nothing may be done */
+	const struct agent_flags *flags; /* which policies may not do anything, though others may */
 	uint64_t (*monotonic_ns)(void);
 };
 

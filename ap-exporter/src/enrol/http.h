@@ -41,6 +41,9 @@ struct http_answer {
 	char etag[HTTP_ETAG]; /* as sent, without quotes; empty: none */
 	int64_t activate_at_us; /* OAL-Activate-At, 0: none */
 	enum http_control control; /* of any status */
+	bool killed_said; /* with OAL-Killed: */
+	bool killed_unclear; /* it is no list that can be kept */
+	char killed[HTTP_POLICIES]; /* policies that are off by themselves, one space between two */
 	bool policies_said; /* with OAL-Policies, whole and well written: */
 	char policies[HTTP_POLICIES]; /* names of the policies that the AP should have, one space between two */
 	char policy[HTTP_POLICY]; /* OAL-Policy: that of the body's bundle; empty: not said */
@@ -81,5 +84,7 @@ bool http_certificate_dates(const char *url, char *out, size_t size);
 /* http_header.c: one header line of an answer, with or without its end. Lines that mean nothing to an AP, or that are
  * not as the push service writes them, change nothing. */
 void http_header_read(struct http_answer *, const char *line, size_t len);
+/* The value of OAL-Killed. */
+void http_header_killed(struct http_answer *, const char *value);
 
 #endif

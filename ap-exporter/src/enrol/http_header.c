@@ -64,8 +64,28 @@ static void read_policies(struct http_answer *a, const char *value)
 	a->policies_said = true;
 }
 
+void http_header_killed(struct http_answer *a, const char *value)
+{
+	unsigned n = *value != '\0';
+
+	a->killed_said = true;
+	for (const char *name = value; *name; name += *name == ' ') {
+		const size_t len = strcspn(name, " ");
+
+		if (!is_policy(name, len)) {
+			a->killed_unclear = true;
+			return;
+		}
+		name += len;
+		n += *name == ' ';
+	}
+	a->killed_unclear = n > OAL_SETTING_MAX_KILLED_POLICIES;
+	strcpy(a->killed, value);
+}
+
 void http_header_read(struct http_answer *a, const char *line, size_t len)
 {
+	static const char killed[] = "oal-killed:";
 	char value[HTTP_POLICIES];
 
 	if (header_is(line, len, "etag:", value, HTTP_ETAG)) {
@@ -81,6 +101,11 @@ void http_header_read(struct http_answer *a, const char *line, size_t len)
 			a->control = HTTP_CONTROL_OFF;
 		else if (!strcmp(value, "on"))
 			a->control = HTTP_CONTROL_ON;
+	} else if (len >= strlen(killed) && !strncasecmp(line, killed, strlen(killed))) {
+		if (header_is(line, len, killed, value, sizeof value))
+			http_header_killed(a, value);
+		else
+			a->killed_said = a->killed_unclear = true;
 	} else if (header_is(line, len, "oal-policies:", value, sizeof value)) {
 		read_policies(a, value);
 	} else if (header_is(line, len, "oal-policy:", value, sizeof value)) {

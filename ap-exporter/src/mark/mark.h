@@ -1,11 +1,13 @@
 /* mark.h: sets CE in packets on their way to a Wi-Fi client, where they say that they understand ECN: what reaches
  * QUIC, UDP and TCP alike.
  *
- * An action (rewrite/action.h) on stations with one backend so far: `bpf`, a tc program at the egress of the Wi-Fi
- * port; flows of an Open vSwitch bridge do not mark yet, and `ovs` is refused.
- * Whatever the backend: a packet that is Not-ECT is never touched, nor is one
- * to a group; one that has CE already is left as it is; and each station's marks end by themselves after their time to
- * live, so that a dead agent means an untouched network within a second.
+ * An action (rewrite/action.h) on stations with one backend: `bpf`, a tc program at the egress of the Wi-Fi port, also
+ * where that is a port of an Open vSwitch bridge. Flows of the bridge could set CE too, but only in every packet with
+ * ECT(0) or in none, and in the kernel's datapath nothing ends them when agent and ovs-vswitchd are both dead: `ovs` is
+ * refused.
+ * A packet that is Not-ECT is never touched, nor is one to a group; one that has CE already is left as it is; and each
+ * station's marks end by themselves after their time to live, so that a dead agent means an untouched network within a
+ * second.
  *
  * All functions but mark_check() are called by one thread. mark_set() and mark_release() do not block and allocate
  * nothing. */

@@ -10,17 +10,17 @@
 #include <string.h>
 
 /* ECT(0) is marked since then: a renewal goes on where the marks before it were. */
-static uint64_t since(const struct mark_programs *p, const struct mark_bpf_station *key, uint64_t now_ns)
+static uint64_t since(const struct tc_action_programs *p, const struct mark_bpf_station *key, uint64_t now_ns)
 {
 	struct mark_bpf_state before;
 
-	if (bpf_map_lookup_elem(p->states, key, &before) == 0 && before.marks & MARK_BPF_ECT0 &&
+	if (bpf_map_lookup_elem(p->table, key, &before) == 0 && before.marks & MARK_BPF_ECT0 &&
 	    before.deadline_ns > now_ns)
 		return before.since_ns;
 	return now_ns;
 }
 
-static int set(const struct mark_programs *p, const struct mark_bpf_station *key, const struct helper_record *r)
+static int set(const struct tc_action_programs *p, const struct mark_bpf_station *key, const struct helper_record *r)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
 	struct mark_bpf_state s = {
@@ -31,27 +31,28 @@ static int set(const struct mark_programs *p, const struct mark_bpf_station *key
 	};
 
 	s.seal = mark_bpf_seal(key, &s);
-	return bpf_map_update_elem(p->states, key, &s, BPF_ANY);
+	return bpf_map_update_elem(p->table, key, &s, BPF_ANY);
 }
 
-static int clear(const struct mark_programs *p)
+static int clear(const struct tc_action_programs *p)
 {
 	struct mark_bpf_station key;
 	int ret = 0;
 
-	while (!ret && bpf_map_get_next_key(p->states, NULL, &key) == 0)
-		ret = bpf_map_delete_elem(p->states, &key);
+	while (!ret && bpf_map_get_next_key(p->table, NULL, &key) == 0)
+		ret = bpf_map_delete_elem(p->table, &key);
 	return ret;
 }
 
-static int read_counters(const struct mark_programs *p, struct helper_answer *a)
+static int read_counters(const struct tc_action_programs *p, struct helper_answer *a)
 {
+	const struct mark_bpf_counts *counts = p->counts;
 	const uint32_t zero = 0;
 	const int ret = bpf_map_lookup_elem(p->counters, &zero, p->counts);
 
 	for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
 		for (unsigned i = 0; i < MARK_BPF_N_COUNTERS; i++)
-			a->values[i] += p->counts[cpu].n[i];
+			a->values[i] += counts[cpu].n[i];
 	return ret;
 }
 
@@ -67,7 +68,7 @@ static bool in_bounds(const struct helper_record *r)
 int mark_programs_command(void *self, const struct helper_record *r, struct helper_answer *a)
 {
 	static const struct mark_bpf_station nobody;
-	const struct mark_programs *p = self;
+	const struct tc_action_programs *p = self;
 	struct mark_bpf_station key = nobody;
 	const bool of_station = r->command == HELPER_SET || r->command == HELPER_RELEASE;
 	int ret;
@@ -80,7 +81,7 @@ int mark_programs_command(void *self, const struct helper_record *r, struct help
 	case HELPER_SET:
 		return set(p, &key, r);
 	case HELPER_RELEASE:
-		ret = bpf_map_delete_elem(p->states, &key);
+		ret = bpf_map_delete_elem(p->table, &key);
 		return ret == -ENOENT ? 0 : ret;
 	case HELPER_CLEAR:
 		return clear(p);

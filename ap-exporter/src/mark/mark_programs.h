@@ -4,18 +4,13 @@
 #ifndef OAL_MARK_PROGRAMS_H
 #define OAL_MARK_PROGRAMS_H
 
-#include "helper/record.h"
+#include "helper/tc_action.h"
 #include "mark/bpf/mark_bpf_maps.h"
 
-struct mark_programs {
-	int states, counters; /* maps */
-	int cpus;
-	struct mark_bpf_counts *counts; /* one a processor: room for an answer of the kernel */
-};
 _Static_assert((int)MARK_BPF_N_COUNTERS <= (int)HELPER_VALUES, "an answer holds the counters");
 
 /* SET: marks of a station (record.scale: which; record.bytes: interval, µs), -E2BIG: no room. RELEASE, CLEAR. READ: the
  * counters, all processors together. */
-int mark_programs_command(void *mark_programs, const struct helper_record *, struct helper_answer *);
+int mark_programs_command(void *tc_action_programs, const struct helper_record *, struct helper_answer *);
 
 #endif

@@ -105,6 +105,14 @@ int replay_advance(struct replay *r, uint64_t now_us)
 	return more;
 }
 
+int replay_step(struct replay *r, uint64_t now_us)
+{
+	const uint64_t next_us = replay_next_us(r);
+	const bool behind = next_us < now_us && now_us - next_us > REPLAY_STEP_US;
+
+	return replay_advance(r, behind ? next_us + REPLAY_STEP_US : now_us);
+}
+
 uint64_t replay_next_us(const struct replay *r)
 {
 	uint64_t next_us = UINT64_MAX;

@@ -25,6 +25,10 @@ int replay_new(struct replay **, const struct replay_config *, char *err, size_t
 void replay_free(struct replay *);
 /* Plays all that is due by `now_us`. 1: there is more to come; 0: every AP has come to the end. */
 int replay_advance(struct replay *, uint64_t now_us);
+/* As replay_advance(), but of what is due only the first REPLAY_STEP_US: one that fell behind gives its caller a turn
+ * between steps, and comes up again if it can. */
+int replay_step(struct replay *, uint64_t now_us);
+enum { REPLAY_STEP_US = 40000 };
 /* When the next tick of an AP is due. UINT64_MAX at the end. */
 uint64_t replay_next_us(const struct replay *);
 /* Emits what is open; for shutdown. At the end of the file it was done already. */

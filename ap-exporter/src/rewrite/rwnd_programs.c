@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-static int set(const struct rwnd_programs *p, const struct rwnd_bpf_flow *key, const struct helper_record *r)
+static int set(const struct tc_action_programs *p, const struct rwnd_bpf_flow *key, const struct helper_record *r)
 {
 	struct rwnd_bpf_clamp clamp = {
 		.deadline_ns = clock_monotonic_ns() + r->ttl_ms * UINT64_C(1000000),
@@ -19,28 +19,29 @@ static int set(const struct rwnd_programs *p, const struct rwnd_bpf_flow *key, c
 	};
 
 	clamp.seal = rwnd_bpf_seal(rwnd_bpf_tag(key), clamp.deadline_ns, clamp.bytes, clamp.floor_bytes, clamp.scale);
-	return bpf_map_update_elem(p->clamps, key, &clamp, BPF_ANY);
+	return bpf_map_update_elem(p->table, key, &clamp, BPF_ANY);
 }
 
-static int clear(const struct rwnd_programs *p)
+static int clear(const struct tc_action_programs *p)
 {
 	struct rwnd_bpf_flow key;
 	int ret = 0;
 
-	while (!ret && bpf_map_get_next_key(p->clamps, NULL, &key) == 0)
-		ret = bpf_map_delete_elem(p->clamps, &key);
+	while (!ret && bpf_map_get_next_key(p->table, NULL, &key) == 0)
+		ret = bpf_map_delete_elem(p->table, &key);
 	return ret;
 }
 
-static int read_counters(const struct rwnd_programs *p, struct helper_answer *a)
+static int read_counters(const struct tc_action_programs *p, struct helper_answer *a)
 {
+	const struct rwnd_bpf_counts *counts = p->counts;
 	int ret = 0;
 
 	for (uint32_t way = 0; !ret && way < RWND_BPF_DIRECTIONS; way++) {
 		ret = bpf_map_lookup_elem(p->counters, &way, p->counts);
 		for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
 			for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
-				a->values[way * RWND_BPF_N_COUNTERS + i] += p->counts[cpu].n[i];
+				a->values[way * RWND_BPF_N_COUNTERS + i] += counts[cpu].n[i];
 	}
 	return ret;
 }
@@ -54,7 +55,7 @@ static bool in_bounds(const struct helper_record *r)
 
 int rwnd_programs_command(void *self, const struct helper_record *r, struct helper_answer *a)
 {
-	const struct rwnd_programs *p = self;
+	const struct tc_action_programs *p = self;
 	struct rwnd_bpf_flow key = { .client_port = htons(r->flow.client_port),
 				     .server_port = htons(r->flow.server_port), .direction = r->direction };
 	const bool of_flow = r->command == HELPER_SET || r->command == HELPER_RELEASE;
@@ -69,7 +70,7 @@ int rwnd_programs_command(void *self, const struct helper_record *r, struct help
 	case HELPER_SET:
 		return set(p, &key, r);
 	case HELPER_RELEASE:
-		ret = bpf_map_delete_elem(p->clamps, &key);
+		ret = bpf_map_delete_elem(p->table, &key);
 		return ret == -ENOENT ? 0 : ret; /* a SYN ended it before */
 	case HELPER_CLEAR:
 		return clear(p);

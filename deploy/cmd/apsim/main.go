@@ -89,7 +89,7 @@ func run() error {
 	turns := &turned{heard: map[string]int{}}
 	var lastFail atomic.Value
 	fleet := &sim.Fleet{Address: *address, Roots: authority.Pool(), Keys: keys, WaitS: *wait, Rate: *rate,
-		Several: *several,
+		Several: *several, ByPolicy: *several,
 		OnApplied: func(_ string, b *bundle.Bundle, at time.Time) {
 			seen.add(made{b.OfPolicy, b.Version}, float64(at.UnixMicro()-b.Serial)/1e3)
 		},

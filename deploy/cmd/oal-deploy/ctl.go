@@ -38,6 +38,7 @@ func ctl(args []string, out io.Writer) error {
 	flags.StringVar(&o.state, "state", "", "only APs whose latest report is this: applied, rejected, restored, waiting")
 	flags.StringVar(&o.reason, "reason", "", "kept in the history; needed by approve, kill, unkill and revoke")
 	flags.StringVar(&o.who, "who", userName(), "kept with a kill, beside the user of the token")
+	flags.StringVar(&o.policy, "policy", "", "with kill and unkill: of this policy alone; default all of them")
 	flags.DurationVar(&o.ttl, "ttl", 24*time.Hour, "how long a ticket can be used")
 	flags.BoolVar(&o.emergency, "emergency", false, "with approve: as admin, without a second person")
 	flags.IntVar(&o.limit, "limit", 50, "lines of history or audit")
@@ -57,10 +58,10 @@ func ctl(args []string, out io.Writer) error {
 
 // options of all commands.
 type options struct {
-	site, state, reason, who string
-	ttl                      time.Duration
-	limit                    int
-	emergency                bool
+	site, state, reason, who, policy string
+	ttl                              time.Duration
+	limit                            int
+	emergency                        bool
 }
 
 func (c *client) run(command, id string, o options) error {
@@ -85,7 +86,7 @@ func (c *client) run(command, id string, o options) error {
 		}
 		return c.raw("POST", rollout+"/approve", map[string]string{"reason": o.reason})
 	case "kill", "unkill":
-		return c.setKill(command, id, o.who, o.reason)
+		return c.setKill(command, fleet.Target{Scope: id, Policy: o.policy}, o.who, o.reason)
 	case "kills":
 		return c.kills()
 	case "ticket":
@@ -134,22 +135,28 @@ func userName() string {
 }
 
 // setKill turns the kill switch.
-func (c *client) setKill(command, scope, who, reason string) error {
-	if err := fleet.CheckScope(scope); err != nil {
+func (c *client) setKill(command string, t fleet.Target, who, reason string) error {
+	if err := t.Check(); err != nil {
 		return err
 	}
 	if reason == "" {
 		return fmt.Errorf("ctl %s needs --reason TEXT", command)
 	}
-	path := "/v1/control/kill/" + scope
+	path, query := "/v1/control/kill/"+t.Scope, url.Values{}
+	if t.Policy != "" {
+		query.Set("policy", t.Policy)
+	}
 	if command == "kill" {
 		var answer json.RawMessage
-		if err := c.call("PUT", path, map[string]string{"who": who, "reason": reason}, &answer); err != nil {
+		body := map[string]string{"who": who, "reason": reason}
+		if err := c.call("PUT", path+"?"+query.Encode(), body, &answer); err != nil {
 			return err
 		}
 		return errors.Join(c.print(answer), c.unstored(answer))
 	}
-	return c.raw("DELETE", path+"?"+url.Values{"who": {who}, "reason": {reason}}.Encode(), nil)
+	query.Set("who", who)
+	query.Set("reason", reason)
+	return c.raw("DELETE", path+"?"+query.Encode(), nil)
 }
 
 func (c *client) kills() error {
@@ -174,7 +181,7 @@ func (c *client) kills() error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tFOR\tREASON\tAPS\tCONNECTED\tHEARD\tSTORED")
 	for _, k := range answer.Kills {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%t\n", k.Scope, ago(k.SinceUS), k.Who, k.Note, k.Reason,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%t\n", k.Target, ago(k.SinceUS), k.Who, k.Note, k.Reason,
 			k.APs, k.Connected, k.Heard, k.Stored)
 	}
 	return w.Flush()

@@ -24,8 +24,10 @@ const usage = `usage: oal-deploy serve --config FILE            run the push ser
            rollouts                              rollouts and their numbers
            abort ID [--reason TEXT]              give the members back what they had
            expand ID                             give it to everyone in its scope now
-           kill SCOPE --reason TEXT [--who NAME]   nothing is clamped in fleet, site/SITE or ap/AP_ID
-           unkill SCOPE --reason TEXT [--who NAME] take that back
+           kill SCOPE --reason TEXT [--who NAME] [--policy NAME]
+                                                 no policy acts in fleet, site/SITE or ap/AP_ID, or one does not
+           unkill SCOPE --reason TEXT [--who NAME] [--policy NAME]
+                                                 take that back
            kills                                 what is switched off, and who has heard
            ticket AP_ID [--site S] [--ttl 24h]   a string with which that AP enrols, once
            tickets                               those that are open

@@ -68,6 +68,7 @@ func TestRoles(t *testing.T) {
 func TestAudit(t *testing.T) {
 	x := start(t)
 	x.ask("GET", "/v1/fleet", "", 200) // who looks leaves no line
+	x.ask("PUT", "/v1/control/kill/site/lab?policy=rwnd-fair", `{"reason": "x"}`, 200)
 	x.ask("PUT", "/v1/control/kill/site/lab", `{"reason": "x"}`, 200)
 	x.askAs("ann's token", "DELETE", "/v1/control/kill/site/lab?reason=x", "", 403)
 	x.askAs("bob's token", "POST", "/v1/aps/ap-1/revoke", "{}", 400)
@@ -84,7 +85,8 @@ func TestAudit(t *testing.T) {
 		}
 		lines = append([]string{strings.Join([]string{l.User, l.Role, l.Action, l.Target, l.Note}, "|")}, lines...)
 	}
-	want := []string{"admin|admin|kill|PUT /v1/control/kill/site/lab|",
+	want := []string{"admin|admin|kill|PUT /v1/control/kill/site/lab of rwnd-fair|",
+		"admin|admin|kill|PUT /v1/control/kill/site/lab|",
 		"ann|viewer|unkill|DELETE /v1/control/kill/site/lab|user ann is viewer; this is for operator",
 		"bob|operator|revoke|POST /v1/aps/ap-1/revoke|this cannot be done: say the reason, in at most 500 bytes",
 		"||see|GET /v1/fleet|send `Authorization: Bearer TOKEN` with the token of a user: that of admin_token_file, " +
@@ -102,7 +104,7 @@ func TestAudit(t *testing.T) {
 	if strings.Join(logged, "\n") != strings.Join(want, "\n") {
 		t.Errorf("lines of JSON\n%s", x.log.String())
 	}
-	if text := x.ask("GET", "/v1/audit?limit=2", "", 200); !strings.Contains(text, `"next":4`) {
+	if text := x.ask("GET", "/v1/audit?limit=2", "", 200); !strings.Contains(text, `"next":5`) {
 		t.Error(text)
 	}
 	x.ask("GET", "/v1/audit?before=-1", "", 400)

@@ -139,7 +139,8 @@ func startIn(t *testing.T, path string, gate ...rollout.Gate) *fixture {
 	t.Cleanup(func() { stop(); <-done })
 	champion := x.release(release.Champion, 1)
 	for _, id := range []string{"ap-1", "ap-2", "ap-3"} {
-		x.fleet.End(x.fleet.Begin(id, fleet.Ask{Site: "lab", Agent: "0.3", InForce: champion, Control: fleet.On}))
+		x.fleet.End(x.fleet.Begin(id, fleet.Ask{Site: "lab", Agent: "0.3", InForce: champion,
+			Switched: fleet.Switched{Control: fleet.On}}))
 	}
 	x.rollouts.Handle(nil)
 	canary := x.release(release.Canary, 2)
@@ -316,6 +317,17 @@ func TestKillSwitch(t *testing.T) {
 		t.Error(text)
 	}
 	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"killed":3,"unheard":3`) {
+		t.Error(text)
+	}
+	if text := x.ask("PUT", kill+"/fleet?policy=rwnd-fair", body, 200); !strings.Contains(text,
+		`"policy":"rwnd-fair"`) {
+		t.Error(text)
+	}
+	x.ask("PUT", kill+"/fleet?policy=none-such", body, 404)
+	x.ask("GET", kill+"/fleet?policy=rwnd-fair", "", 200)
+	x.ask("GET", "/v1/aps/ap-1", "", 200)
+	if text := x.ask("DELETE", kill+"/fleet?policy=rwnd-fair&reason=over", "", 200); !strings.Contains(text,
+		`"killed":false`) {
 		t.Error(text)
 	}
 	x.ask("DELETE", kill+"/fleet", "", 400)

@@ -116,8 +116,12 @@ func address(r *http.Request) string {
 
 // record writes a line of the audit log: into the store, and one of JSON to the service's log whatever becomes of that.
 func (a *Server) record(r *http.Request, who account.User, action string, answer *recorder) {
+	asked := r.Method + " " + r.URL.Path
+	if policy := r.URL.Query().Get("policy"); policy != "" {
+		asked += " of " + policy
+	}
 	line := store.Audit{TSUS: a.Now().UnixMicro(), User: who.Name, Role: who.Role.String(), Address: address(r),
-		Action: action, Target: clip(r.Method+" "+r.URL.Path, 300), Code: answer.code, Note: clip(answer.why, 300)}
+		Action: action, Target: clip(asked, 300), Code: answer.code, Note: clip(answer.why, 300)}
 	a.Audit.LogAttrs(context.Background(), slog.LevelInfo, "admin request",
 		slog.String("user", line.User), slog.String("role", line.Role), slog.String("address", line.Address),
 		slog.String("action", action), slog.String("target", line.Target),

@@ -15,8 +15,8 @@ import (
 // Switch is what the admin interface needs of the kill switch.
 type Switch interface {
 	Kills() []fleet.Kill
-	Kill(ctx context.Context, scope, who, note, reason string) (k fleet.Kill, stored bool, err error)
-	Unkill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error)
+	Kill(ctx context.Context, t fleet.Target, who, note, reason string) (k fleet.Kill, stored bool, err error)
+	Unkill(ctx context.Context, t fleet.Target, who, note, reason string) (fleet.Kill, error)
 	State() mirror.State
 }
 
@@ -30,7 +30,7 @@ func note(r *http.Request, who string) string {
 	return who
 }
 
-// killView is a scope with what the kill switch says to it.
+// killView is a target with what the kill switch says to it.
 type killView struct {
 	fleet.Kill
 	Killed bool `json:"killed"`
@@ -39,13 +39,13 @@ type killView struct {
 }
 
 func (a *Server) viewKill(k fleet.Kill, killed, stored bool) killView {
-	return killView{k, killed, stored, a.Fleet.CountKill(k.Scope)}
+	return killView{k, killed, stored, a.Fleet.CountKill(k.Target)}
 }
 
 func (a *Server) listKills(w http.ResponseWriter, _ *http.Request) {
 	views, state := []killView{}, a.Kills.State()
 	for _, k := range a.Kills.Kills() {
-		views = append(views, a.viewKill(k, true, !state.Unstored[k.Scope]))
+		views = append(views, a.viewKill(k, true, !state.Unstored[k.Target.String()]))
 	}
 	reply(w, map[string]any{"kills": views, "stale_since_us": staleUS(state)})
 }
@@ -58,19 +58,24 @@ func staleUS(state mirror.State) int64 {
 	return state.StaleSince.UnixMicro()
 }
 
+// target is what a request is about: the scope of its path, and of all policies the one of its query.
+func target(r *http.Request) fleet.Target {
+	return fleet.Target{Scope: r.PathValue("scope"), Policy: r.URL.Query().Get("policy")}
+}
+
 func (a *Server) getKill(w http.ResponseWriter, r *http.Request) {
-	scope := r.PathValue("scope")
-	if err := fleet.CheckScope(scope); err != nil {
+	t := target(r)
+	if err := t.Check(); err != nil {
 		failure(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	for _, k := range a.Kills.Kills() {
-		if k.Scope == scope {
-			reply(w, a.viewKill(k, true, !a.Kills.State().Unstored[scope]))
+		if k.Target == t {
+			reply(w, a.viewKill(k, true, !a.Kills.State().Unstored[t.String()]))
 			return
 		}
 	}
-	reply(w, a.viewKill(fleet.Kill{Scope: scope}, false, true))
+	reply(w, a.viewKill(fleet.Kill{Target: t}, false, true))
 }
 
 func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
@@ -83,13 +88,13 @@ func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
 			`the body is {"reason": TEXT, "who": TEXT}; who only for someone else than the user of the token`)
 		return
 	}
-	k, stored, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, in.Who), in.Reason)
+	k, stored, err := a.Kills.Kill(r.Context(), target(r), user(r).Name, note(r, in.Who), in.Reason)
 	a.turned(w, k, true, stored, err)
 }
 
 func (a *Server) deleteKill(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	k, err := a.Kills.Unkill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, query.Get("who")),
+	k, err := a.Kills.Unkill(r.Context(), target(r), user(r).Name, note(r, query.Get("who")),
 		query.Get("reason"))
 	a.turned(w, k, false, true, err)
 }

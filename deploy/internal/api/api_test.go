@@ -268,9 +268,9 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 	a, b := x.client("a", "ap"), x.client("b", "ap")
 	control("a bundle", "on", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Control", "on"), 200)
 	waiting, other := poll(a, "a", "OAL-Control", "on"), poll(b, "b")
-	x.fleet.SetKills([]fleet.Kill{{Scope: "ap/a"}})
+	x.fleet.SetKills([]fleet.Kill{{Target: fleet.Target{Scope: "ap/a"}}})
 	control("killed", "off", <-waiting, 304)
-	x.fleet.SetKills([]fleet.Kill{{Scope: "site/lab"}})
+	x.fleet.SetKills([]fleet.Kill{{Target: fleet.Target{Scope: "site/lab"}}})
 	control("an AP that does not say what it has", "off", <-other, 304)
 	control("one that has not heard", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "If-None-Match",
 		tag, "OAL-Control", "on", "Prefer", "wait=60"), 304)
@@ -284,7 +284,19 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 	waiting = poll(a, "a", "OAL-Control", "off")
 	x.fleet.SetKills(nil)
 	control("on again", "on", <-waiting, 204)
-	x.fleet.SetKills([]fleet.Kill{{Scope: "fleet"}})
+	waiting = poll(a, "a", "OAL-Control", "on", "OAL-Killed", "")
+	x.fleet.SetKills([]fleet.Kill{{Target: fleet.Target{Scope: "site/lab", Policy: "mark"}}})
+	response := <-waiting
+	control("a policy", "on", response, 204)
+	if got := response.Header.Get("OAL-Killed"); got != "mark" {
+		t.Errorf("OAL-Killed is %q", got)
+	}
+	control("a policy, of an exporter that does not know it", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site",
+		"lab", "OAL-Control", "on", "Prefer", "wait=60"), 204)
+	expect(t, "nonsense", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Control", "on", "OAL-Killed", "Mark!"), 400)
+	expect(t, "too many", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Control", "on", "OAL-Killed",
+		strings.Repeat("a ", 9)), 400)
+	x.fleet.SetKills([]fleet.Kill{{Target: fleet.Target{Scope: "fleet"}}})
 	waiting = poll(x.client("c", "ap"), "c", "OAL-Control", "off")
 	x.stop()
 	control("sent away", "off", <-waiting, 503)

@@ -139,9 +139,11 @@ func TestPoliciesOfAnAPAreThoseOfTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	var settings struct {
-		Max int `yaml:"max_policies"`
+		Max       int `yaml:"max_policies"`
+		MaxKilled int `yaml:"max_killed_policies"`
 	}
-	if err := yaml.Unmarshal(text, &settings); err != nil || settings.Max != fleet.MaxPolicies {
-		t.Errorf("%+v, %v; here it is %d", settings, err, fleet.MaxPolicies)
+	if err := yaml.Unmarshal(text, &settings); err != nil || settings.Max != fleet.MaxPolicies ||
+		settings.MaxKilled != fleet.MaxKilled {
+		t.Errorf("%+v, %v; here it is %d and %d", settings, err, fleet.MaxPolicies, fleet.MaxKilled)
 	}
 }

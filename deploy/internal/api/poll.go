@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,8 +73,11 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 // tell puts what the kill switch says into the answer, and which policies the AP should have; true when one of them is
 // news to it.
 func (s *Server) tell(w http.ResponseWriter, poll *fleet.Poll) bool {
-	control, turned := s.Fleet.Control(poll)
-	w.Header().Set("OAL-Control", string(control))
+	switched, turned := s.Fleet.Switched(poll)
+	w.Header().Set("OAL-Control", string(switched.Control))
+	if switched.ByPolicy {
+		w.Header().Set("OAL-Killed", switched.Killed)
+	}
 	policies, surplus := s.Fleet.Policies(poll)
 	if poll.Several() {
 		w.Header().Set("OAL-Policies", strings.Join(policies, " "))
@@ -125,10 +129,8 @@ func pollHeaders(h http.Header) (ask fleet.Ask, wait time.Duration, err error) {
 	if ask.Site = h.Get("OAL-Site"); ask.Site != "" && !release.Name.MatchString(ask.Site) {
 		return ask, 0, fmt.Errorf("OAL-Site must be 1 to 64 letters, digits, dots, dashes and underscores")
 	}
-	switch ask.Control = fleet.Control(h.Get("OAL-Control")); ask.Control {
-	case "", fleet.On, fleet.Off:
-	default:
-		return ask, 0, fmt.Errorf("OAL-Control must be on or off, as the AP has it")
+	if ask.Switched, err = switched(h); err != nil {
+		return ask, 0, err
 	}
 	for _, preference := range strings.Split(h.Get("Prefer"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")
@@ -142,6 +144,33 @@ func pollHeaders(h http.Header) (ask fleet.Ask, wait time.Duration, err error) {
 		wait = min(time.Duration(n)*time.Second, maxWait)
 	}
 	return ask, wait, nil
+}
+
+// switched reads what the AP has of the kill switch. An exporter that knows that policies can be off one by one has the
+// header OAL-Killed, with their names or empty.
+func switched(h http.Header) (s fleet.Switched, err error) {
+	switch s.Control = fleet.Control(h.Get("OAL-Control")); s.Control {
+	case "", fleet.On, fleet.Off:
+	default:
+		return s, fmt.Errorf("OAL-Control must be on or off, as the AP has it")
+	}
+	named, known := h["Oal-Killed"]
+	s.ByPolicy = known && s.Control != ""
+	if !s.ByPolicy {
+		return s, nil
+	}
+	policies := strings.Fields(strings.Join(named, " "))
+	if len(policies) > fleet.MaxKilled {
+		return s, fmt.Errorf("OAL-Killed has %d names; at most %d", len(policies), fleet.MaxKilled)
+	}
+	for _, policy := range policies {
+		if !bundle.PolicyName.MatchString(policy) {
+			return s, fmt.Errorf("OAL-Killed must have names of policies with a space between them")
+		}
+	}
+	slices.Sort(policies)
+	s.Killed = strings.Join(slices.Compact(policies), " ")
+	return s, nil
 }
 
 // inForce reads which bundles the AP has. An exporter that knows of several policies names them in OAL-Policies, with

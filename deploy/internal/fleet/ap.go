@@ -11,6 +11,10 @@ import (
 // MaxPolicies is settings.max_policies: bundles that an AP has side by side, one of each policy.
 const MaxPolicies = 4
 
+// MaxKilled is settings.max_killed_policies: names of policies that an AP keeps as off one by one. Where more apply,
+// all control is off.
+const MaxKilled = 8
+
 // Held is what an AP has of one policy, and what it last said of it. Times are microseconds since 1970, 0 is never.
 type Held struct {
 	Applied       string `json:"applied"` // hash of the bundle in force
@@ -36,8 +40,7 @@ type AP struct {
 	LastSeenUS int64  `json:"last_seen_us"`
 	Connected  bool   `json:"connected"`
 	Replica    string `json:"replica"` // which serves it
-	// Control is what it says it has of the kill switch; empty for an exporter that does not say.
-	Control Control `json:"control"`
+	Switched          // what it says it has of the kill switch
 	// CertificateUS is when the certificate ends with which it asked last; 0: not yet seen.
 	CertificateUS int64 `json:"certificate_not_after_us"`
 }

@@ -26,7 +26,7 @@ type Fleet struct {
 	policies []string
 	online   map[string]*release.Release // by AP
 	known    map[string]*release.Release // by hash: those offered or offered before
-	kills    map[string]bool             // scopes that are switched off
+	kills    map[string][]string         // policies that are switched off by scope; an empty name is all of them
 	// revoked are the APs that are kept out.
 	revoked map[string]bool
 }

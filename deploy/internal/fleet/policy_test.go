@@ -303,9 +303,9 @@ func TestKillsAreOfAllPolicies(t *testing.T) {
 	ask := has(fair, example)
 	ask.Control = On
 	p := f.Begin("a", ask)
-	f.SetKills([]Kill{{Scope: "ap/a"}})
-	if now, news := f.Control(p); now != Off || !news || !woken(p) {
-		t.Errorf("%s, news %t", now, news)
+	f.SetKills([]Kill{{Target: Target{Scope: "ap/a"}}})
+	if now, news := f.Switched(p); now.Control != Off || !news || !woken(p) {
+		t.Errorf("%+v, news %t", now, news)
 	}
 	if names, surplus := f.Policies(p); len(names) != 2 || surplus {
 		t.Errorf("it keeps its bundles: %v", names)

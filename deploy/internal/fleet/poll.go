@@ -7,12 +7,12 @@ import (
 
 // Poll is one long poll of an AP.
 type Poll struct {
-	a       *ap
-	ask     Ask
-	control Control       // likewise of the kill switch; of an AP that does not say, what was so when it asked
-	wake    chan struct{} // holds one signal: look again
-	gone    chan struct{} // closed when the AP's newer poll takes its place
-	first   string        // hash of what it was to be sent as it began: no release that came while it waited
+	a        *ap
+	ask      Ask
+	switched Switched      // what it has of the kill switch; of an AP that does not say, what was so when it asked
+	wake     chan struct{} // holds one signal: look again
+	gone     chan struct{} // closed when the AP's newer poll takes its place
+	first    string        // hash of what it was to be sent as it began: no release that came while it waited
 }
 
 // Wake is signalled when there may be something to tell.
@@ -38,8 +38,8 @@ type Ask struct {
 	InForce string // hash of the bundle of rwnd-fair in force; empty: none
 	// Others are the hashes of the bundles of other policies in force, by policy. nil: an exporter that knows of none
 	// but rwnd-fair.
-	Others  map[string]string
-	Control Control // what it has of the kill switch; empty: it does not say
+	Others map[string]string
+	Switched
 	// CertificateUS is when its certificate ends.
 	CertificateUS int64
 }
@@ -61,15 +61,15 @@ func (f *Fleet) Begin(id string, ask Ask) *Poll {
 	if a.poll != nil {
 		close(a.poll.gone)
 	}
-	p := &Poll{a: a, ask: ask, control: ask.Control, wake: make(chan struct{}, 1),
+	p := &Poll{a: a, ask: ask, switched: ask.Switched, wake: make(chan struct{}, 1),
 		gone: make(chan struct{})}
 	a.poll = p
-	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control ||
+	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Switched != ask.Switched ||
 		a.CertificateUS != ask.CertificateUS || a.Replica != f.replica || f.us()-a.LastSeenUS > saveSeenAfterUS
-	a.Site, a.Control, a.LastSeenUS, a.Connected, a.Replica = ask.Site, ask.Control, f.us(), true, f.replica
+	a.Site, a.Switched, a.LastSeenUS, a.Connected, a.Replica = ask.Site, ask.Switched, f.us(), true, f.replica
 	a.CertificateUS = ask.CertificateUS
-	if p.control == "" {
-		p.control = f.control(&a.AP)
+	if p.switched.Control == "" {
+		p.switched = f.switched(&a.AP)
 	}
 	if ask.Agent != "" {
 		a.Agent = ask.Agent

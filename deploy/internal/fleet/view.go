@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strings"
 
 	"oal/deploy/internal/bundle"
 )
@@ -23,8 +24,10 @@ type View struct {
 	AP
 	Wanted
 	Policies []PolicyView `json:"policies,omitempty"` // in place of those of AP
-	Killed   bool         `json:"killed"`             // the kill switch is on for it
-	Revoked  bool         `json:"revoked"`            // it is kept out
+	Killed   bool         `json:"killed"`             // the kill switch is on for all its policies
+	// KilledPolicies are those that are off by themselves, beside what AP says that it has heard.
+	KilledPolicies []string `json:"policies_to_be_off,omitempty"`
+	Revoked        bool     `json:"revoked"` // it is kept out
 }
 
 // PolicyView is what an AP has, and should have, of a policy other than rwnd-fair.
@@ -61,8 +64,9 @@ func (d desire) wanted() (w Wanted) {
 }
 
 func (f *Fleet) view(a *ap) View {
-	v := View{AP: a.AP, Wanted: a.desire(bundle.RwndFair).wanted(), Killed: f.control(&a.AP) == Off,
-		Revoked: f.revoked[a.ID]}
+	v := View{AP: a.AP, Wanted: a.desire(bundle.RwndFair).wanted(), Revoked: f.revoked[a.ID]}
+	now := f.switched(&a.AP)
+	v.Killed, v.KilledPolicies = now.Control == Off, strings.Fields(now.Killed)
 	names := slices.Collect(maps.Keys(a.AP.Policies))
 	for _, d := range a.desires {
 		names = append(names, d.release.Policy())

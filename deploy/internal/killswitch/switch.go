@@ -1,6 +1,6 @@
-// Package killswitch turns control off, for the fleet, a site or an AP: told at once to every AP concerned with the
-// answer of its long poll, and stored as soon as the store takes it. It can only take power away, so it needs no
-// signature. Taking a kill back is stored before anything follows from it.
+// Package killswitch turns control off, of all policies or of one, for the fleet, a site or an AP: told at once to
+// every AP concerned with the answer of its long poll, and stored as soon as the store takes it. It can only take power
+// away, so it needs no signature. Taking a kill back is stored before anything follows from it.
 package killswitch
 
 import (
@@ -24,7 +24,7 @@ import (
 // Errors of what people ask for.
 var (
 	ErrBad     = errors.New("this cannot be done")
-	ErrUnknown = errors.New("no AP is in this scope")
+	ErrUnknown = errors.New("nothing is known that this would turn off")
 	ErrNotOff  = errors.New("it is not switched off")
 )
 
@@ -42,7 +42,7 @@ type Switch struct {
 	metrics *metric.Set
 	now     func() time.Time
 	logger  *slog.Logger
-	table   *mirror.Table[fleet.Kill] // by scope
+	table   *mirror.Table[fleet.Kill] // by target
 }
 
 // New is inert.
@@ -50,7 +50,7 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 	k := &Switch{fleet: f, store: s, metrics: m, now: now, logger: logger}
 	k.table = mirror.New(mirror.Options[fleet.Kill]{
 		Read:    s.Kills,
-		Key:     func(k fleet.Kill) string { return k.Scope },
+		Key:     func(k fleet.Kill) string { return k.Target.String() },
 		Shared:  s.Shared(),
 		Put:     k.put,
 		Publish: k.publish,
@@ -77,38 +77,45 @@ func (s *Switch) State() mirror.State { return s.table.State() }
 // Kills is what is switched off, the fleet first.
 func (s *Switch) Kills() []fleet.Kill {
 	kills := s.table.All()
-	order := func(k fleet.Kill) string { return strings.Replace(k.Scope, "fleet", "", 1) }
+	order := func(k fleet.Kill) string { return strings.Replace(k.Target.String(), "fleet", "", 1) }
 	sort.Slice(kills, func(i, j int) bool { return order(kills[i]) < order(kills[j]) })
 	return kills
 }
 
-// Kill switches a scope off, at this replica at once. stored says whether the store has it too, and so the other
-// replicas; if not, that is tried until it is. Again for the same scope keeps since when, and takes who and why.
-func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (k fleet.Kill, stored bool, err error) {
-	k = fleet.Kill{Scope: scope, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason),
+// Kill switches a target off, at this replica at once. stored says whether the store has it too, and so the other
+// replicas; if not, that is tried until it is. Again for the same target keeps since when, and takes who and why.
+func (s *Switch) Kill(
+	ctx context.Context, t fleet.Target, who, note, reason string,
+) (k fleet.Kill, stored bool, err error) {
+	k = fleet.Kill{Target: t, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason),
 		SinceUS: s.now().UnixMicro()}
-	if err := check(scope, k.Note, k.Reason); err != nil {
+	if err := check(t, k.Note, k.Reason); err != nil {
 		return k, false, err
 	}
-	if !s.fleet.Knows(scope) {
+	if !s.fleet.Knows(t.Scope) {
 		return k, false, fmt.Errorf("%w: no AP of %s has ever asked; `fleet` switches everything off", ErrUnknown,
-			scope)
+			t.Scope)
 	}
-	if old, is := s.table.Get(scope); is {
+	if known := s.fleet.KnownPolicies(); t.Policy != "" && !slices.Contains(known, t.Policy) {
+		return k, false, fmt.Errorf("%w: no bundle of policy %s was ever released; known are %s; without a policy "+
+			"everything is switched off", ErrUnknown, t.Policy, strings.Join(known, ", "))
+	}
+	if old, is := s.table.Get(t.String()); is {
 		k.SinceUS = old.SinceUS
 	}
 	s.table.Assert(k)
-	s.count(scope, "off", k.Who, k.Note, k.Reason)
+	s.count(t, "off", k.Who, k.Note, k.Reason)
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
 	if err := s.table.Flush(limited); err != nil {
 		s.metrics.Errors.WithLabelValues("store").Inc()
-		s.logger.Error("a kill is in force here and not stored yet; it is tried again", "scope", scope, "error", err)
+		s.logger.Error("a kill is in force here and not stored yet; it is tried again", "target", t.String(),
+			"error", err)
 	}
-	if now, is := s.table.Get(scope); is {
+	if now, is := s.table.Get(t.String()); is {
 		k = now
 	}
-	return k, !s.table.State().Unstored[scope], nil
+	return k, !s.table.State().Unstored[t.String()], nil
 }
 
 // put stores a kill.
@@ -116,35 +123,35 @@ func (s *Switch) put(ctx context.Context, old fleet.Kill, known bool, k fleet.Ki
 	if known {
 		k.SinceUS = min(k.SinceUS, old.SinceUS)
 	}
-	return k, s.store.SetKill(ctx, k, s.entry(k.Scope, "off", k.Who, k.Note, k.Reason))
+	return k, s.store.SetKill(ctx, k, s.entry(k.Target, "off", k.Who, k.Note, k.Reason))
 }
 
 // Unkill takes a kill back. Those of wider or narrower scopes stay.
-func (s *Switch) Unkill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error) {
+func (s *Switch) Unkill(ctx context.Context, t fleet.Target, who, note, reason string) (fleet.Kill, error) {
 	note, reason = strings.TrimSpace(note), strings.TrimSpace(reason)
-	if err := check(scope, note, reason); err != nil {
+	if err := check(t, note, reason); err != nil {
 		return fleet.Kill{}, err
 	}
 	var k fleet.Kill
 	err := s.table.Change(ctx, func(kills map[string]fleet.Kill) error {
 		var is bool
-		if k, is = kills[scope]; !is {
-			return fmt.Errorf("%w: %s; ctl kills shows what is", ErrNotOff, scope)
+		if k, is = kills[t.String()]; !is {
+			return fmt.Errorf("%w: %s; ctl kills shows what is", ErrNotOff, t)
 		}
-		if err := s.store.ClearKill(ctx, scope, s.entry(scope, "on", who, note, reason)); err != nil {
+		if err := s.store.ClearKill(ctx, t, s.entry(t, "on", who, note, reason)); err != nil {
 			return err
 		}
-		delete(kills, scope)
+		delete(kills, t.String())
 		return nil
 	})
 	if err == nil {
-		s.count(scope, "on", who, note, reason)
+		s.count(t, "on", who, note, reason)
 	}
 	return k, err
 }
 
-func check(scope, note, reason string) error {
-	if err := fleet.CheckScope(scope); err != nil {
+func check(t fleet.Target, note, reason string) error {
+	if err := t.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrBad, err)
 	}
 	if reason == "" || len(reason) > store.MaxReason || len(note) > MaxNote {
@@ -154,18 +161,19 @@ func check(scope, note, reason string) error {
 	return nil
 }
 
-func (s *Switch) entry(scope, to, who, note, reason string) store.Entry {
+func (s *Switch) entry(t fleet.Target, to, who, note, reason string) store.Entry {
 	if note != "" {
 		who += " for " + note
 	}
-	return store.Entry{TSUS: s.now().UnixMicro(), Kind: "kill", Key: scope, Detail: fmt.Sprintf("control %s by %s: %s",
-		to, who, reason)}
+	return store.Entry{TSUS: s.now().UnixMicro(), Kind: "kill", Key: t.String(),
+		Detail: fmt.Sprintf("control %s by %s: %s", to, who, reason)}
 }
 
 // count counts and logs a change of the switch.
-func (s *Switch) count(scope, to, who, note, reason string) {
-	s.metrics.KillChanges.WithLabelValues(release.ScopeKind(scope), to).Inc()
-	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "for", note, "reason", reason)
+func (s *Switch) count(t fleet.Target, to, who, note, reason string) {
+	s.metrics.KillChanges.WithLabelValues(release.ScopeKind(t.Scope), to).Inc()
+	s.logger.Warn("kill switch", "scope", t.Scope, "policy", t.Policy, "control", to, "who", who, "for", note,
+		"reason", reason)
 }
 
 // publish gives the fleet what is switched off.

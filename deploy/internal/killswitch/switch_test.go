@@ -33,11 +33,11 @@ func (f *failing) SetKill(ctx context.Context, k fleet.Kill, e store.Entry) erro
 	return f.Store.SetKill(ctx, k, e)
 }
 
-func (f *failing) ClearKill(ctx context.Context, scope string, e store.Entry) error {
+func (f *failing) ClearKill(ctx context.Context, t fleet.Target, e store.Entry) error {
 	if f.fail.Load() {
 		return errStore
 	}
-	return f.Store.ClearKill(ctx, scope, e)
+	return f.Store.ClearKill(ctx, t, e)
 }
 
 type fixture struct {
@@ -85,17 +85,18 @@ func (x *fixture) off() (ids string) {
 
 func TestKillsAreKept(t *testing.T) {
 	x := start(t)
-	first, stored, err := x.kills.Kill(ctx, "site/lab", "ann", "", "users complain")
+	first, stored, err := x.kills.Kill(ctx, fleet.Target{Scope: "site/lab"}, "ann", "", "users complain")
 	if err != nil || !stored || x.off() != "a" {
 		t.Fatal(err, stored, x.off())
 	}
 	x.now = x.now.Add(time.Minute)
-	again, _, err := x.kills.Kill(ctx, "site/lab", "ann", " bob ", "still")
+	again, _, err := x.kills.Kill(ctx, fleet.Target{Scope: "site/lab"}, "ann", " bob ", "still")
 	if err != nil || again.SinceUS != first.SinceUS || again.Who != "ann" || again.Note != "bob" ||
 		again.Reason != "still" {
 		t.Errorf("a second one of the same scope: %+v, %v", again, err)
 	}
-	if _, _, err = x.kills.Kill(ctx, "fleet", "ann", "", "everything"); err != nil || x.off() != "ab" {
+	all := fleet.Target{Scope: "fleet"}
+	if _, _, err = x.kills.Kill(ctx, all, "ann", "", "everything"); err != nil || x.off() != "ab" {
 		t.Error(err, x.off())
 	}
 	x.store.Close()
@@ -103,11 +104,11 @@ func TestKillsAreKept(t *testing.T) {
 	if kills := x.kills.Kills(); len(kills) != 2 || kills[0].Scope != "fleet" || kills[1] != again || x.off() != "ab" {
 		t.Fatalf("after a restart %+v %s", kills, x.off())
 	}
-	if k, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); err != nil || k.Reason != "everything" ||
+	if k, err := x.kills.Unkill(ctx, all, "ann", "", "over"); err != nil || k.Reason != "everything" ||
 		x.off() != "a" {
 		t.Errorf("%+v %v %s: the narrower one stays", k, err, x.off())
 	}
-	if _, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); !errors.Is(err, ErrNotOff) {
+	if _, err := x.kills.Unkill(ctx, all, "ann", "", "over"); !errors.Is(err, ErrNotOff) {
 		t.Error(err)
 	}
 	history, err := x.store.History(ctx, 0, 10)
@@ -125,6 +126,40 @@ func TestKillsAreKept(t *testing.T) {
 	}
 }
 
+// A policy's kill and that of all are kept apart: one is ended without the other.
+func TestAPolicysKillIsKept(t *testing.T) {
+	x := start(t)
+	x.fleet.Merge([]fleet.AP{{ID: "b", Site: "hall", LastSeenUS: 1, Several: true,
+		Switched: fleet.Switched{ByPolicy: true}, Policies: map[string]fleet.Held{"mark": {Applied: "h"}}}})
+	mark, all := fleet.Target{Scope: "fleet", Policy: "mark"}, fleet.Target{Scope: "fleet"}
+	for _, target := range []fleet.Target{mark, all} {
+		if _, stored, err := x.kills.Kill(ctx, target, "ann", "", "loss"); err != nil || !stored {
+			t.Fatal(target, err)
+		}
+	}
+	x.store.Close()
+	x.open()
+	x.fleet.Merge([]fleet.AP{{ID: "b", Site: "hall", LastSeenUS: 1, Switched: fleet.Switched{ByPolicy: true}}})
+	kills := x.kills.Kills()
+	if len(kills) != 2 || kills[0].Target != all || kills[1].Target != mark || x.off() != "ab" {
+		t.Fatalf("after a restart %+v", kills)
+	}
+	if _, err := x.kills.Unkill(ctx, all, "ann", "", "over"); err != nil || x.off() != "a" {
+		t.Error(err, x.off(), "a knows no policies' kills, b has mark alone off")
+	}
+	if v, _ := x.fleet.Get("b"); strings.Join(v.KilledPolicies, " ") != "mark" {
+		t.Errorf("%+v", v)
+	}
+	if _, err := x.kills.Unkill(ctx, mark, "ann", "", "over"); err != nil || x.off() != "" {
+		t.Error(err, x.off())
+	}
+	typed := fleet.Target{Scope: "fleet", Policy: "marks"}
+	if _, _, err := x.kills.Kill(ctx, typed, "ann", "", "x"); !errors.Is(err, ErrUnknown) ||
+		!strings.Contains(err.Error(), "rwnd-fair") {
+		t.Error("nobody has that policy, and somebody may rest on it:", err)
+	}
+}
+
 func TestWhatIsRefusedChangesNothing(t *testing.T) {
 	x := start(t)
 	for _, c := range []struct {
@@ -137,15 +172,17 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			ErrBad},
 		{"fleet", "ann", strings.Repeat("x", store.MaxReason+1), ErrBad},
 	} {
-		if _, _, err := x.kills.Kill(ctx, c.scope, "ann", c.note, c.reason); !errors.Is(err, c.want) {
+		_, _, err := x.kills.Kill(ctx, fleet.Target{Scope: c.scope}, "ann", c.note, c.reason)
+		if !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if _, _, err := x.kills.Kill(ctx, "ap/b", "ann", "", "x"); err != nil {
+	if _, _, err := x.kills.Kill(ctx, fleet.Target{Scope: "ap/b"}, "ann", "", "x"); err != nil {
 		t.Fatal(err)
 	}
 	x.store.fail.Store(true)
-	if _, err := x.kills.Unkill(ctx, "ap/b", "ann", "", "x"); !errors.Is(err, errStore) || x.off() != "b" {
+	_, err := x.kills.Unkill(ctx, fleet.Target{Scope: "ap/b"}, "ann", "", "x")
+	if !errors.Is(err, errStore) || x.off() != "b" {
 		t.Error("a kill ended that is still stored:", err, x.off())
 	}
 }
@@ -155,14 +192,15 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 func TestAKillDoesNotWaitForTheStore(t *testing.T) {
 	x := start(t)
 	x.store.fail.Store(true)
-	k, stored, err := x.kills.Kill(ctx, "site/lab", "ann", "", "users complain")
+	k, stored, err := x.kills.Kill(ctx, fleet.Target{Scope: "site/lab"}, "ann", "", "users complain")
 	if err != nil || stored || x.off() != "a" {
 		t.Fatal(k, stored, err, x.off())
 	}
 	if s := x.kills.State(); !s.Unstored["site/lab"] || s.StaleSince.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	if _, err := x.kills.Unkill(ctx, "site/lab", "ann", "", "over"); !errors.Is(err, errStore) || x.off() != "a" {
+	site := fleet.Target{Scope: "site/lab"}
+	if _, err := x.kills.Unkill(ctx, site, "ann", "", "over"); !errors.Is(err, errStore) || x.off() != "a" {
 		t.Error("a kill was taken back while the store is away:", err, x.off())
 	}
 	x.now = x.now.Add(time.Minute)
@@ -184,7 +222,7 @@ func TestAKillDoesNotWaitForTheStore(t *testing.T) {
 	if history, err := x.store.History(ctx, 0, 9); err != nil || len(history) != 1 {
 		t.Errorf("%+v %v", history, err)
 	}
-	if _, err := x.kills.Unkill(ctx, "site/lab", "ann", "", "over"); err != nil || x.off() != "" {
+	if _, err := x.kills.Unkill(ctx, fleet.Target{Scope: "site/lab"}, "ann", "", "over"); err != nil || x.off() != "" {
 		t.Error(err, x.off())
 	}
 }

@@ -69,6 +69,8 @@ type ExporterStatus struct {
 		APs        []struct {
 			ID     string `json:"ap_id"`
 			Killed bool
+			// KilledPolicies are those that are off by themselves, with a space between them.
+			KilledPolicies string `json:"killed_policies"`
 		}
 	}
 }

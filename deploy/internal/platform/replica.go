@@ -190,15 +190,24 @@ func (r *Replica) PostBody(path string, body, answer any) error {
 	return r.call(http.MethodPost, path, body, answer)
 }
 
-// SetKill turns control off in a scope by the kill switch, or on again.
+// SetKill turns control of all policies off in a scope by the kill switch, or on again.
 func (r *Replica) SetKill(scope string, off bool, who, reason string) error {
+	return r.SetKillOf("", scope, off, who, reason)
+}
+
+// SetKillOf does it with one policy.
+func (r *Replica) SetKillOf(policy, scope string, off bool, who, reason string) error {
 	var answer json.RawMessage
-	if off {
-		return r.call(http.MethodPut, "/v1/control/kill/"+scope, map[string]string{"who": who, "reason": reason},
-			&answer)
+	path, query := "/v1/control/kill/"+scope+"?", url.Values{}
+	if policy != "" {
+		query.Set("policy", policy)
 	}
-	query := url.Values{"who": {who}, "reason": {reason}}.Encode()
-	return r.call(http.MethodDelete, "/v1/control/kill/"+scope+"?"+query, nil, &answer)
+	if off {
+		return r.call(http.MethodPut, path+query.Encode(), map[string]string{"who": who, "reason": reason}, &answer)
+	}
+	query.Set("who", who)
+	query.Set("reason", reason)
+	return r.call(http.MethodDelete, path+query.Encode(), nil, &answer)
 }
 
 // Ctl runs the service's own client.

@@ -30,8 +30,10 @@ type AP struct {
 
 	inForce map[string]bundle.Bundle // by policy
 	killed  bool                     // control is off
-	conn    *tls.Conn
-	reader  *bufio.Reader
+	// killedPolicies are those that are off by themselves, with a space between them
+	killedPolicies string
+	conn           *tls.Conn
+	reader         *bufio.Reader
 }
 
 // run polls until the context ends.
@@ -76,6 +78,9 @@ func (a *AP) poll(ctx context.Context) error {
 		a.Site +
 		"\r\nPrefer: wait=" + strconv.Itoa(a.Fleet.WaitS) + "\r\n"
 	request += "OAL-Control: " + map[bool]string{false: "on", true: "off"}[a.killed] + "\r\n"
+	if a.Fleet.ByPolicy {
+		request += "OAL-Killed: " + a.killedPolicies + "\r\n"
+	}
 	request += a.tags()
 	response, body, err := a.exchange(request + "\r\n")
 	if err != nil {
@@ -84,6 +89,10 @@ func (a *AP) poll(ctx context.Context) error {
 	if control := response.Header.Get("OAL-Control"); control != "" && (control == "off") != a.killed {
 		a.killed = !a.killed
 		a.Fleet.turned(a.ID, a.killed)
+	}
+	if killed, said := response.Header["Oal-Killed"]; said && killed[0] != a.killedPolicies {
+		a.killedPolicies = killed[0]
+		a.Fleet.turnedPolicies(a.ID, strings.Fields(a.killedPolicies))
 	}
 	if policies, said := response.Header["Oal-Policies"]; said {
 		a.giveUp(strings.Fields(policies[0]))

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type Fleet struct {
 	WaitS   int  // of each long poll
 	Rate    int  // APs that connect per second; 0 = all at once
 	Several bool // they know of several policies, as exporters have since bundles of format 2
+	// ByPolicy says that they know kills of one policy, too.
+	ByPolicy bool
 	// Rejects, if set, makes an AP reject a bundle for the reason that it returns.
 	Rejects   func(id string, b *bundle.Bundle) string
 	OnApplied func(id string, b *bundle.Bundle, at time.Time)
@@ -31,9 +34,11 @@ type Fleet struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	lock   sync.Mutex      // guards force and killed
+	lock   sync.Mutex      // guards all below
 	force  map[held]string // hashes
 	killed map[string]bool
+	// killedPolicies are those that are off by themselves, by AP
+	killedPolicies map[string][]string
 }
 
 // held is a policy at an AP.
@@ -137,6 +142,27 @@ func (f *Fleet) Killed() (n int) {
 		}
 	}
 	return n
+}
+
+// KilledPolicies is how many APs have a policy off by itself.
+func (f *Fleet) KilledPolicies(policy string) (n int) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, killed := range f.killedPolicies {
+		if slices.Contains(killed, policy) {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *Fleet) turnedPolicies(id string, killed []string) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if f.killedPolicies == nil {
+		f.killedPolicies = map[string][]string{}
+	}
+	f.killedPolicies[id] = killed
 }
 
 func (f *Fleet) turned(id string, killed bool) {

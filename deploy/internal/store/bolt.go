@@ -271,13 +271,13 @@ func (b *Bolt) Kills(context.Context) ([]fleet.Kill, error) {
 
 func (b *Bolt) SetKill(_ context.Context, k fleet.Kill, e Entry) error {
 	return b.change("storing a kill", bucketKills, e, func(kills *bbolt.Bucket) error {
-		return put(kills, []byte(k.Scope), &k)
+		return put(kills, []byte(k.Target.String()), &k)
 	})
 }
 
-func (b *Bolt) ClearKill(_ context.Context, scope string, e Entry) error {
+func (b *Bolt) ClearKill(_ context.Context, t fleet.Target, e Entry) error {
 	return b.change("removing a kill", bucketKills, e, func(kills *bbolt.Bucket) error {
-		return kills.Delete([]byte(scope))
+		return kills.Delete([]byte(t.String()))
 	})
 }
 

@@ -171,8 +171,8 @@ func (b *Bounded) SetKill(ctx context.Context, k fleet.Kill, e Entry) error {
 	return b.do(ctx, func(ctx context.Context) error { return b.store.SetKill(ctx, k, e) })
 }
 
-func (b *Bounded) ClearKill(ctx context.Context, scope string, e Entry) error {
-	return b.do(ctx, func(ctx context.Context) error { return b.store.ClearKill(ctx, scope, e) })
+func (b *Bounded) ClearKill(ctx context.Context, t fleet.Target, e Entry) error {
+	return b.do(ctx, func(ctx context.Context) error { return b.store.ClearKill(ctx, t, e) })
 }
 
 func (b *Bounded) Tickets(ctx context.Context) ([]Ticket, error) { return ask(ctx, b, b.store.Tickets) }

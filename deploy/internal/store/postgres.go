@@ -313,11 +313,12 @@ func (p *Postgres) Kills(ctx context.Context) ([]fleet.Kill, error) {
 
 func (p *Postgres) SetKill(ctx context.Context, k fleet.Kill, e Entry) error {
 	return p.change(ctx, "storing a kill", e,
-		"INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, k)
+		"INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2",
+		k.Target.String(), k)
 }
 
-func (p *Postgres) ClearKill(ctx context.Context, scope string, e Entry) error {
-	return p.change(ctx, "removing a kill", e, "DELETE FROM oal_kill WHERE scope = $1", scope)
+func (p *Postgres) ClearKill(ctx context.Context, t fleet.Target, e Entry) error {
+	return p.change(ctx, "removing a kill", e, "DELETE FROM oal_kill WHERE scope = $1", t.String())
 }
 
 // change changes rows, with the line of history; ErrConflict when there are none to change.

@@ -30,9 +30,9 @@ func TestRestore(t *testing.T) {
 	path, backup := filepath.Join(folder, "state.db"), filepath.Join(folder, "backup")
 	s, err := store.OpenBolt(path)
 	must(t, err)
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Reason: "one"}, store.Entry{Kind: "kill"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Target: fleet.Target{Scope: "fleet"}, Reason: "one"}, store.Entry{Kind: "kill"}))
 	snapshot(t, s, backup)
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Reason: "two"}, store.Entry{Kind: "kill"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Target: fleet.Target{Scope: "fleet"}, Reason: "two"}, store.Entry{Kind: "kill"}))
 	if err := store.Restore(backup, path, true); !errors.Is(err, store.ErrRunning) {
 		t.Errorf("while the service runs: %v", err)
 	}

@@ -25,7 +25,7 @@ type Entry struct {
 	Seq    int64           `json:"seq"`
 	TSUS   int64           `json:"ts_us"`
 	Kind   string          `json:"kind"`
-	Key    string          `json:"key"` // KEY of a release, the record's key as it came, the scope of a kill, or an AP
+	Key    string          `json:"key"` // KEY of a release, the record's key as it came, the target of a kill, or an AP
 	Detail string          `json:"detail"`
 	Row    json.RawMessage `json:"row,omitempty"` // the row of platform.events.v1, for kind rollout
 }
@@ -57,11 +57,11 @@ type Store interface {
 	Pending(ctx context.Context, limit int) ([]Event, error)               // rows not yet acknowledged, oldest first
 	Acknowledged(ctx context.Context, seqs []int64) error
 
-	Kills(ctx context.Context) ([]fleet.Kill, error) // by scope
-	// SetKill adds or replaces the kill of its scope, ClearKill removes it, each in one transaction with its line of
+	Kills(ctx context.Context) ([]fleet.Kill, error) // by target
+	// SetKill adds or replaces the kill of its target, ClearKill removes it, each in one transaction with its line of
 	// history.
 	SetKill(ctx context.Context, k fleet.Kill, e Entry) error
-	ClearKill(ctx context.Context, scope string, e Entry) error
+	ClearKill(ctx context.Context, t fleet.Target, e Entry) error
 
 	Tickets(ctx context.Context) ([]Ticket, error) // by AP
 	// Ticket is the one of a token; nil: there is none.

@@ -3,17 +3,30 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent / "real"), str(HERE.parent), str(ROOT / "tests")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "real"), str(HERE.parent), str(ROOT / "tests")]
 
+import figures  # noqa: E402
 import images  # noqa: E402
+import real_cluster  # noqa: E402
+import spaces  # noqa: E402
+from figures import measured  # noqa: E402
+from newcomer import Newcomer  # noqa: E402
 from node import PAUSE  # noqa: E402
-from real_cluster import RealCluster, cache  # noqa: E402
+from pages import commands  # noqa: E402
+
+PAGE = "install-cluster.md"
+HOST = "node.example.net"  # the newcomer's node; another than the examples'
+BEGAN = float(os.environ.get("OAL_BEGAN") or time.time())
+
+# A newcomer's machine is empty: one that another run kept is none, and this one is not kept.
+real_cluster.KEEP = False
 
 
 @pytest.fixture(scope="session")
@@ -28,34 +41,54 @@ def engine():
 
 
 @pytest.fixture(scope="session")
-def release(engine, tmp_path_factory) -> tuple[Path, Path]:
-    """A release's folder and its publisher's public key: packed chart and archives of images, of stand-ins. The tree
-    must be as it is committed."""
-    keys = tmp_path_factory.mktemp("keys")
-    program = ROOT / "platform" / "release" / "release"
-    subprocess.run([program, "key", keys], check=True)
-    done = subprocess.run([program, "make", "--snapshot", "--standins", "--key", keys / "oal.key"],
-                          stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stdout[-2000:]
-    return Path(done.stdout.splitlines()[-1].removeprefix("release: ")), keys / "oal.pub"
+def blocks() -> list[str]:
+    """The page's commands, top to bottom."""
+    return commands(PAGE, "helm/cluster")
 
 
-class EmptyMachine(RealCluster):
-    """A node with no image but the pause container's; the release brings the others."""
+@pytest.fixture(scope="session")
+def release(engine, blocks, tmp_path_factory):
+    """A release's folder and its publisher's public key, by the page's first commands: packed chart and archives of
+    images, of stand-ins. The tree must be as it is committed."""
+    home = tmp_path_factory.mktemp("publisher")
+    without = {name: value for name, value in os.environ.items() if name not in ("OAL_REGISTRY", "OAL_RELEASE_KEY")}
+    publisher = Newcomer(home, ROOT, without | {"OAL_KEYS": str(home / "keys"), "STANDINS": "1"})
+    began = time.monotonic()
+    said = publisher.types(blocks[0], 3000)
+    measured("a release made, of stand-ins", time.monotonic() - began)
+    (folder,) = map(Path, re.findall(r"^release: (\S+/oal-\S+)$", said, re.M))
+    yield folder, home / "keys" / "oal.pub"
+    shutil.rmtree(folder)
+    tag = folder.name.removeprefix("oal-")
+    names = subprocess.run(["docker", "image", "ls", "--format", "{{.Repository}}:{{.Tag}}"], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout.split()
+    subprocess.run(["docker", "image", "rm", *(name for name in names if f":{tag}" in name)], check=False,
+                   stdout=subprocess.DEVNULL)
+
+
+class EmptyMachine(real_cluster.RealCluster):
+    """A node with no image but the pause container's; the release brings the others. Its network knows it by a name."""
+    names = {HOST: spaces.address(0)}
 
     def __init__(self):
         super().__init__(1)
         (node,) = self.nodes
-        node.images = cache() / "images-page"
+        node.images = real_cluster.cache() / "images-page"
 
     def start(self) -> "EmptyMachine":
-        shutil.rmtree(self.nodes[0].images, ignore_errors=True)
+        self.clean()  # what a killed run left has files of the folder open
+        self.forget()
         build, bring = images.build, images.bring
         images.build, images.bring = self._pause, self._bring_pause
         try:
             return super().start()
         finally:
             images.build, images.bring = build, bring
+
+    def forget(self) -> None:
+        """Its images are not for another run."""
+        if self.nodes[0].images.exists():
+            shutil.rmtree(self.nodes[0].images)
 
     @staticmethod
     def _pause() -> None:
@@ -78,4 +111,13 @@ def cluster(release):
         yield cluster.start()
     finally:
         cluster.stop()
-        shutil.rmtree(cluster.nodes[0].images, ignore_errors=True)
+        cluster.forget()
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus):
+    """Figures are written of a run that passed."""
+    if exitstatus == 0:
+        measured("all of it, from make's start", time.time() - BEGAN)
+        figures.write("make -C helm real-page")
+    for name, (value, unit) in figures.MEASURED.items():
+        terminalreporter.write_line(f"  {name}: {value} {unit}")

@@ -1,71 +1,68 @@
 """docs/install-cluster.md from top to bottom on a node whose pods run: from a signed release with archives of images,
-and nothing else, to the rows of an access point."""
-import subprocess
-import uuid
-from pathlib import Path
+and nothing else, to the rows of an access point, also those that a dashboard asks for."""
+import re
+import time
 
-import images
+import dashboard
 import yaml
-from access_point import HOST, AccessPoint
+from conftest import HOST, PAGE, ROOT
+from figures import measured
 from installation import Installation
-from pages import commands
+from newcomer import Newcomer
+from node import PAUSE
 
-PAGE = "install-cluster.md"
 #: The blocks in their order, by a word of each.
-STEPS = ("minisign", "images import", "create namespace", "helm install", "ctl kill", "ctl ticket", "v_aps")
+STEPS = ("make release", "minisign", "images import", "create namespace oal", "helm install", "ctl kill", "ctl ticket",
+         "access-point.yaml", "v_aps", "delete namespace")
 #: For a machine of two cores; the page asks for four.
-SMALLER = {"clickhouse": {"resources": {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}}}
+SMALLER = {"resources": {"requests": {"cpu": "250m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}}}
 
 
-class ByTicket(AccessPoint):
-    """Enrols with a ticket that somebody brings, by the release's own image of the exporter."""
-
-    def enrol_with(self, ticket: Path) -> None:
-        (self.folder / "ticket").write_bytes(ticket.read_bytes())
-        self._own()
-        self._container(f"{self.name}-enrol-{uuid.uuid4().hex[:6]}", ("--rm",), "sh", "-c",
-                        "ap-exporter enrol -c /var/lib/oal/config - </var/lib/oal/ticket")
+def timed(what: str, step, *arguments):
+    began = time.monotonic()
+    answer = step(*arguments)
+    measured(what, time.monotonic() - began)
+    return answer
 
 
-def test_every_command_of_the_page_works_and_the_last_shows_the_access_points_rows(release, cluster, tmp_path,
-                                                                                 monkeypatch):
-    blocks = commands(PAGE, "helm/cluster")
+def test_every_command_of_the_page_works_and_the_last_shows_the_access_points_rows(blocks, release, cluster, tmp_path):
     assert [step for step, text in zip(STEPS, blocks, strict=True) if step in text] == list(STEPS)
     folder, public = release
-    environment = {
+    (node,) = cluster.nodes
+    assert [name for name in node.ctr("images", "ls", "-q").split() if not name.startswith("sha256:")] == [PAUSE]
+    newcomer = Newcomer(tmp_path, tmp_path, {
         "PATH": f"{cluster.bin}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(tmp_path), "OAL_RELEASE": str(folder),
         "OAL_PUBLIC_KEY": str(public), "OAL_HOST": HOST, "KUBECONFIG": str(cluster.kubeconfig),
-        "CONTAINERD_ADDRESS": str(cluster.nodes[0].socket)
-    }
-
-    def run(text: str, seconds: float = 1200) -> str:
-        """As somebody types it, in the release's folder, who stops at an error."""
-        done = subprocess.run([*cluster.inside, "bash", "-euo", "pipefail", "-c", text], cwd=folder, env=environment,
-                              capture_output=True, text=True, timeout=seconds)
-        assert done.returncode == 0, f"{text}\n{done.stdout[-1500:]}{done.stderr[-3000:]}"
-        return done.stdout
-
-    check, bring, namespace, install, switch, ticket, rows = blocks
+        "CONTAINERD_ADDRESS": str(node.socket)
+    }, cluster.inside)
+    _, check, bring, namespace, install, switch, ticket, replay, rows, enough = blocks
     oal = Installation(cluster)
-    run(check)
-    run(bring)
-    run(namespace)
-    mine = folder / "my.yaml"
-    mine.write_text(yaml.safe_dump(yaml.safe_load(mine.read_text()) | {
-        "clickhouse": yaml.safe_load(mine.read_text())["clickhouse"] | SMALLER["clickhouse"]}))
+    board = dashboard.board(next(folder.glob("oal-*.tgz")), "oal-arriving")
     try:
-        notes = run(install)
+        timed("the release checked", newcomer.types, check)
+        timed("its images in the node", newcomer.types, bring)
+        newcomer.types(namespace)
+        (values,) = re.findall(r"`(helm show values [^`]+)`", (ROOT / "docs" / PAGE).read_text())
+        assert newcomer.types(values).strip() == (ROOT / "helm/oal/values.yaml").read_text().strip()
+        mine = newcomer.folder / "my.yaml"
+        said = yaml.safe_load(mine.read_text())
+        mine.write_text(yaml.safe_dump(said | {"clickhouse": said["clickhouse"] | SMALLER}))
+        assert "ctl ticket AP_ID" in timed("helm install --wait, pods running", newcomer.types, install)
+        assert "a rehearsal" in newcomer.types(switch)
+        (asked,) = [line for line in switch.splitlines() if "ctl kills" in line]
+        assert "nothing is switched off" in newcomer.types(asked)
+        newcomer.types(ticket)
+        timed("the access point enrolled and started", newcomer.types, replay)
+        began = time.monotonic()
+        oal.until("its rows, by the page's command", lambda: "ap-0007" in newcomer.types(rows, 60), 240)
+        measured("its rows, by the page's query, after that", time.monotonic() - began)
+        (row,) = oal.until("the access point, on a dashboard",
+                           lambda: dashboard.rows(oal, board, "Access points"), 240)
+        assert (row["ap_id"], row["site"]) == ("ap-0007", "hall-1") and row["kbytes_per_s"] > 0, row
+        newcomer.types(enough)
+        assert "access-points" not in cluster.kubectl("get", "namespaces", "-o", "name")
+        assert oal.restarts() == {}
     except AssertionError as error:
-        raise AssertionError(f"{error}\n{oal.explain()}") from None
-    assert "ctl ticket AP_ID" in notes
-    assert "a rehearsal" in run(switch)
-    run(ticket)
-    known, tag = images.tags(), folder.name.removeprefix("oal-")
-    monkeypatch.setattr(images, "tags", lambda: known | {"OAL_EXPORTER_IMAGE": f"oal-exporter:{tag}"})
-    ap = ByTicket(oal, "ap-0007")
-    ap.enrol_with(folder / "ticket")
-    ap.start()
-    try:
-        oal.until("the access point's rows, by the page's command", lambda: "ap-0007" in run(rows, 60), 240)
-    finally:
-        ap.stop()
+        there = cluster.kubectl("-n", "access-points", "describe", "pods", check=False)
+        there += cluster.kubectl("-n", "access-points", "logs", "ap-0007", "--all-containers", check=False)
+        raise AssertionError(f"{error}\n{there[-4000:]}\n{oal.explain()}") from None

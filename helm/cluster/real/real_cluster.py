@@ -26,6 +26,9 @@ STORAGE_CLASS = {
     "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"
 }
 COREFILE = """.:53 {{
+  hosts {names} {{
+    fallthrough
+  }}
   kubernetes cluster.local in-addr.arpa {{
     kubeconfig {kubeconfig} c
     pods insecure
@@ -45,6 +48,8 @@ def cache() -> Path:
 
 class RealCluster(ControlPlane):
     api_for_pods = True
+    #: Name → address: what pods can look up besides the cluster's own names, as in the DNS of a network around it.
+    names: dict[str, str] = {}
 
     def __init__(self, nodes: int = 1):
         folder = cache() / "state"
@@ -100,7 +105,9 @@ class RealCluster(ControlPlane):
         for node in self.nodes:
             images.bring(node)
         self._took("images into the nodes", began)
-        (self.folder / "Corefile").write_text(COREFILE.format(kubeconfig=self.kubeconfig))
+        names = self.folder / "names"
+        names.write_text("".join(f"{address} {name}\n" for name, address in self.names.items()))
+        (self.folder / "Corefile").write_text(COREFILE.format(kubeconfig=self.kubeconfig, names=names))
         self._run("coredns", dns / "coredns", "-conf", self.folder / "Corefile")
         for node in self.nodes:
             self._run(f"kubelet-{node.number}", *node.kubelet(programs, self.kubeconfig), plain=True)

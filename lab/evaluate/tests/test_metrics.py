@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 from evaluate import cell, metrics
-from evaluate.tap import ACK, CE, ECE, RECORD, SYN
+from evaluate.tap import ACK, CE, ECE, RECORD, SYN, TCP
 
 SERVER, CLIENT, SERVER_PORT, CLIENT_PORT = 0x0a140001, 0x0a14000a, 40000, 5001
 AT_SERVER, AT_STATION = 0, 1
@@ -23,7 +23,7 @@ class Capture:
         ends = (SERVER, CLIENT, SERVER_PORT, CLIENT_PORT) if down else (CLIENT, SERVER, CLIENT_PORT, SERVER_PORT)
         self.rows.append((round(t_ms * MS), ends[0], ends[1], (self.first_seq + seq) % 2**32 if down else seq,
                           (self.first_seq + ack) % 2**32, ends[2], ends[3], ip_id % 65536, payload, 1000, tap, flags,
-                          int(sent), 0, 0))
+                          int(sent), 0, TCP, 0))
 
     def syn(self, t_ms: float, delay_ms: float = 5.0):
         self.add(t_ms, AT_SERVER, True, True, seq=-1, flags=SYN, ip_id=9)
@@ -187,7 +187,7 @@ def test_an_upload_is_measured_from_the_station_and_its_acknowledgements_wait():
         ends = (CLIENT, SERVER, CLIENT_PORT, SERVER_PORT) if up else (SERVER, CLIENT, SERVER_PORT, CLIENT_PORT)
         seq, ack = (number, 7) if up else (7, number)
         rows.append((round(t_ms * MS), ends[0], ends[1], seq, ack, ends[2], ends[3], ip_id, payload, 1000, tap, flags,
-                     int(sent), ecn, 0))
+                     int(sent), ecn, TCP, 0))
 
     add(0, AT_STATION, True, True, 999, 1, flags=SYN)
     add(2, AT_SERVER, False, True, 999, 1, flags=SYN)

@@ -188,7 +188,7 @@ def test_acts_of_other_policies_are_those_of_their_folders(policy, act):
     for part, numbers in said["ablations"].items():
         assert method(f"cubic-fq+{act}-{part}").policy == numbers
     for aim in said["aims"]:
-        assert method(aim["method"]).of_policy == policy and method(aim["baseline"]).act in ("", act)
+        assert method(aim["method"]).of_policy == policy and method(aim.get("baseline", "cubic-fq")).act in ("", act)
     for control in said["controls"]:
         for queue in said["queues"]:
             assert method(f"{control}-{queue}").name == f"{control}-{queue}"

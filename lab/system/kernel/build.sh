@@ -60,7 +60,7 @@ while IFS= read -r line; do
 done <"$objects/wanted"
 log=$cache/kernel-$machine.log
 echo "system: building the $machine kernel in $objects (once, some 6 CPU-minutes; log: $log)" >&2
-make_it() { nice -n 10 "${make[@]}" -j"${JOBS:-2}" "$@" >>"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }; }
+make_it() { "${make[@]}" -j"${JOBS:-2}" "$@" >>"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }; }
 : >"$log"
 make_it "$(basename "$binary")" modules
 build=$objects/oal_sampler

@@ -255,7 +255,7 @@ def test_a_tables_columns_fit_and_have_readable_headers(board, panel):
 def test_a_cell_that_names_an_access_point_a_station_a_flow_or_a_model_leads_there(board, panel):
     columns = {o["matcher"]["options"]: {p["id"]: p["value"] for p in o["properties"]}
                for o in panel["fieldConfig"]["overrides"]}
-    for name in {"ap_id", "access_point", "written_as", "station", "flow", "policy", "site"} & set(columns):
+    for name in {"ap_id", "access_point", "written_as", "station", "flow", "policy", "in_force", "site"} & set(columns):
         urls = [link["url"] for link in columns[name].get("links", [])]
         assert urls, f"{name} leads nowhere"
         for url in urls:
@@ -402,7 +402,8 @@ def test_the_platform_board_opens_with_what_is_wrong_and_keeps_the_rest_shut():
 def test_there_are_variables_of_site_band_channel_and_policy():
     names = {uid: [v["name"] for v in board["templating"]["list"]] for uid, board in ALL.items()}
     assert names["oal-congested"] == ["site", "band", "channel", "ap", "detail", "station", "flow"]
-    assert names["oal-control"] == ["site", "ap", "policy"] and names["oal-model"] == ["site", "ap", "model"]
+    assert names["oal-control"] == ["site", "ap", "policy", "in_force"]
+    assert names["oal-model"] == ["site", "ap", "model"]
     hidden = {v["name"]: v["hide"] for v in ALL["oal-platform"]["templating"]["list"]}
     assert hidden == {"site": 2, "ap": 2}, "links from the platform keep site and access point"
 

@@ -53,6 +53,9 @@ def test_a_querys_columns_are_those_that_its_text_names(platform, query):
 NAMED_BY_OTHERS = {"written_as"}
 
 
+CHOSEN_BY_CELL = r"var-(site|ap|model|policy|in_force)=\$\{__data\.fields\.(\w+)\}"
+
+
 def test_a_link_chooses_what_the_dashboard_it_leads_to_can_choose(platform):
     """`online 41`, `all` or an empty name would be a choice of nothing: a dashboard without data."""
     asker, there = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s), boards()
@@ -66,14 +69,14 @@ def test_a_link_chooses_what_the_dashboard_it_leads_to_can_choose(platform):
             for override in panel["fieldConfig"]["overrides"]:
                 urls = [link["url"] for p in override["properties"] if p["id"] == "links" for link in p["value"]]
                 for url in urls:
-                    for name, column in re.findall(r"var-(site|ap|model|policy)=\$\{__data\.fields\.(\w+)\}", url):
+                    for name, column in re.findall(CHOSEN_BY_CELL, url):
                         if column in NAMED_BY_OTHERS:
                             continue
                         can = {None, "All", *chosen[re.match(r"/d/([\w-]+)", url).group(1)][name]}
                         cells = {row[answer.names.index(column)] for row in answer.rows}
                         assert cells <= can, f"{panel['title']}, {column}: {cells - can} is no {name} there"
                         seen.add(name)
-    assert seen == {"site", "ap", "model", "policy"}
+    assert seen == {"site", "ap", "model", "policy", "in_force"}
 
 
 def test_an_access_point_that_told_of_no_clock_has_no_clock_error(platform):

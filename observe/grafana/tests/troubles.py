@@ -77,6 +77,12 @@ def statements() -> list[str]:
             "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps) SELECT 'ap-01', now64(6, 'UTC') -"
             " toIntervalSecond(number), 97, 3, 2, 4 FROM numbers(120)"
         ),
+        # Another policy than that of windows: a station was marked, then it was not.
+        (
+            "INSERT INTO action (ap_id, ts, boot_id, policy, kind, subject, mac, backend, class, reason, value,"
+            " queue_us) SELECT 'ap-01', now64(6, 'UTC') - toIntervalSecond(60 - number), 97, 'mark', 2, 2199023255553,"
+            " 2199023255553, 3, 255, 3, [1, 3, 0][number % 3 + 1], 21000 FROM numbers(30)"
+        ),
         # Released, and made anew for another policy.
         (
             "INSERT INTO release (ts, source, slot, scope, action, model, version, bundle, reason) SELECT now64(6,"

@@ -12,6 +12,15 @@ from oal_release import bundle, cli, images
 from registry import program
 
 SRC = Path(__file__).resolve().parents[1] / "src"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from pages import commands  # noqa: E402
+
+#: Blocks of the page about clusters: a release is made, checked, brought to a node, its values are written.
+_, CHECK, BRING, VALUES, *_ = commands("install-cluster.md", "helm/cluster")
+TAG = "9.9.9-test.g0"
+ARCHIVES = [f"{whose}-images-{TAG}-{processor}.tar" for whose in ("oal", "third-party")
+            for processor in ("amd64", "arm64")]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +48,7 @@ def test_an_archive_has_the_image_by_its_name(image, tmp_path):
     images.save([image], tmp_path / "images.tar", "linux/amd64")
     with tarfile.open(tmp_path / "images.tar") as tar:
         assert json.load(tar.extractfile("manifest.json"))[0]["RepoTags"] == [image]
+    assert (tmp_path / "images.tar").stat().st_mode & 0o777 == 0o644
 
 
 def test_what_is_pushed_is_a_list_of_platforms_by_the_digest_that_is_told(engine, registry, image):
@@ -56,22 +66,53 @@ def test_the_engines_own_platform_is_one_that_it_builds(engine):
     assert images.platforms("")[0] == "linux/amd64"
 
 
-def test_the_first_steps_of_the_cluster_page_work_on_a_release(key, tmp_path):
+@pytest.fixture(scope="module")
+def packed(key, tmp_path_factory):
+    """A release's folder without an image: packed chart, values, and what stands for archives of two processors."""
+    folder, known = tmp_path_factory.mktemp("packed"), images.tags(standins=True, registry="")
+    bundle.chart(cli.tools()["helm"], TAG, folder)
+    (folder / "images.yaml").write_text(cli.values(known, TAG, "", {}, standins=True))
+    for name in ARCHIVES:
+        (folder / name).write_text("images")
+    bundle.seal(folder, TAG, key / "oal.key")
+    return folder
+
+
+@pytest.fixture
+def types(packed, key, tmp_path):
+    """Run the page's commands; `ctr` writes down what it is asked."""
+    (tmp_path / "ctr").write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{tmp_path}/asked\n')
+    (tmp_path / "ctr").chmod(0o755)
+    environment = os.environ | {"OAL_RELEASE": str(packed), "OAL_PUBLIC_KEY": str(key / "oal.pub"),
+                                "OAL_HOST": "node.example.net", "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    return lambda text: subprocess.run(["bash", "-euo", "pipefail", "-c", text], env=environment).returncode
+
+
+def test_the_first_steps_of_the_cluster_page_work_on_a_release(packed, types):
     """Its signature is checked, and small.yaml comes out of the packed chart, by the page's own lines; the chart takes
     the values that come of it. helm/cluster runs the whole page."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from pages import commands
-    check, _, values, *_ = commands("install-cluster.md", "helm/cluster")
     helm, known = cli.tools()["helm"], images.tags(standins=True, registry="")
-    bundle.chart(helm, "9.9.9-test.g0", tmp_path)
-    (tmp_path / "images.yaml").write_text(cli.values(known, "9.9.9-test.g0", "", {}, standins=True))
-    bundle.seal(tmp_path, "9.9.9-test.g0", key / "oal.key")
-    (unpack,) = [line for line in values.splitlines() if line.startswith("tar ")]
-    environment = os.environ | {"OAL_RELEASE": str(tmp_path), "OAL_PUBLIC_KEY": str(key / "oal.pub"),
-                                "OAL_HOST": "node.example.net"}
-    subprocess.run(["bash", "-euo", "pipefail", "-c", check + unpack], check=True, env=environment)
-    assert "oal.example.org" not in (tmp_path / "my.yaml").read_text()
-    text = images.run(helm, "template", "oal", tmp_path / "oal-9.9.9-test.g0.tgz", "-n", "oal", "-f",
-                      tmp_path / "my.yaml", "-f", tmp_path / "images.yaml", "--kube-version", "1.37.0")
-    assert "oal-push:9.9.9-test.g0" in text and f"image: {known['KAFKA_IMAGE']}" in text
+    (unpack,) = [line for line in VALUES.splitlines() if line.startswith("tar ")]
+    assert types(CHECK + unpack) == 0
+    assert "oal.example.org" not in (packed / "my.yaml").read_text()
+    text = images.run(helm, "template", "oal", packed / f"oal-{TAG}.tgz", "-n", "oal", "-f", packed / "my.yaml", "-f",
+                      packed / "images.yaml", "--kube-version", "1.37.0")
+    assert f"oal-push:{TAG}" in text and f"image: {known['KAFKA_IMAGE']}" in text
     assert "node.example.net" in text
+
+
+def test_the_cluster_page_refuses_a_release_that_somebody_changed(packed, types):
+    archive = packed / ARCHIVES[0]
+    archive.write_text("others")
+    assert types(CHECK) != 0
+    archive.write_text("images")
+    assert types(CHECK) == 0
+
+
+def test_the_cluster_page_brings_a_node_the_archives_of_its_processor_only(packed, types, tmp_path):
+    """Images of another have the same names, and would take their place."""
+    (tmp_path / "dpkg").write_text('#!/bin/sh\n[ "$*" = --print-architecture ] && echo arm64\n')
+    (tmp_path / "dpkg").chmod(0o755)
+    assert types(CHECK + BRING) == 0
+    assert [line.split()[-1] for line in (tmp_path / "asked").read_text().splitlines()] == [
+        name for name in ARCHIVES if name.endswith("-arm64.tar")]

@@ -126,6 +126,16 @@ def test_the_registry_of_the_environment_names_the_images():
     assert images.own(known)["oal-stream-jobs"] == f"r.example/oal/oal-stream-jobs:{version.current(ROOT)}"
 
 
+def test_the_pod_that_replays_has_the_releases_image():
+    text = (cli.ROOT / "helm" / "access-point.yaml").read_text()
+    for digests, image in (({}, "r/oal-exporter:1.2.3"), ({"oal-exporter": "sha256:0"}, "r/oal-exporter@sha256:0")):
+        _, pod = yaml.safe_load_all(cli.replaying(text, "1.2.3", "r/", digests))
+        containers = pod["spec"]["initContainers"] + pod["spec"]["containers"]
+        assert {container["image"] for container in containers} == {image}
+    with pytest.raises(ReleaseError):
+        cli.replaying("image: other", "1.2.3", "", {})
+
+
 def test_images_yaml_names_images_that_the_chart_takes():
     """Keys of the chart's own values: others are refused by its schema."""
     known = images.tags(standins=True, registry="")

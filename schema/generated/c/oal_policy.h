@@ -45,7 +45,7 @@ struct oal_policy {
 	uint32_t guard_backoff_us; /* After a guard's revert nothing is clamped for this long; doubled each time, up to 64 times, and halved for each quiet period [us] */
 	uint32_t link_follow_permille; /* A window follows its station's PHY rate at once by this share of the change; 0: not until the wait tells [permille] */
 	uint32_t mark_step_permille; /* Law mark: packets with ECT(1) are marked while their station's wait is above this share of the wait that is wanted; 0: never [permille] */
-	uint32_t mark_interval_us; /* Law mark: packets with ECT(0) are marked once a station's wait was above what is wanted for so long, and then more and more often, in intervals of this over the square root of their number; 0: never [us] */
+	uint32_t mark_interval_us; /* Law mark: packets with ECT(0) are marked while their station's wait is above what is wanted: the first at once, the next after this, then more and more often, in intervals of this over the square root of their number; 0: never [us] */
 	uint32_t mark_ahead; /* Law mark: 1: a predicted class of act_class counts as a wait above what is wanted, before one stands; 0: the wait alone counts */
 	uint32_t cap_wait_us; /* Law backlog_cap: an upload's ACKs may wait so long beyond the least that they ever took; 0: target_us [us] */
 	uint32_t cap_period_us; /* Law backlog_cap: 0: windows follow the wait at each step. Else they are those of the published table, which follows (cap_ratio…_pkts), and are worked out anew in this time [us] */

@@ -90,8 +90,6 @@ static __always_inline bool due(const struct mark_bpf_station *station, const st
 	const struct mark_bpf_spacing none = { 0 };
 	struct mark_bpf_spacing *p;
 
-	if (now_ns < s->since_ns + s->interval_ns)
-		return false;
 	p = bpf_map_lookup_elem(&spacings, station);
 	if (!p) {
 		bpf_map_update_elem(&spacings, station, &none, BPF_NOEXIST);

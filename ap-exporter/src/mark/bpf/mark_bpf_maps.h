@@ -69,16 +69,17 @@ static inline __attribute__((always_inline)) __u64 mark_bpf_gap_ns(__u32 interva
 	return (__u64)interval_ns * inverse >> 16;
 }
 
-/* Is this packet with ECT(0) to be marked? If so, `p` has moved on. The first once the state has held for an interval;
- * the n-th after it interval/√n later. A station that had marks until less than MARK_BPF_REMEMBERED intervals ago goes
- * on nearly where it was. */
+/* Is this packet with ECT(0) to be marked? If so, `p` has moved on. The first at once, for what began the state is a
+ * wait that stood already; the n-th after it interval/√n later, whether or not the state ended meanwhile: one that
+ * comes and goes marks no more often than one that stays. A station that had marks until less than MARK_BPF_REMEMBERED
+ * intervals ago goes on nearly where it was. */
 static inline __attribute__((always_inline)) int mark_bpf_due(struct mark_bpf_spacing *p, __u64 since_ns,
 							      __u32 interval_ns, __u64 now_ns)
 {
-	if (now_ns < since_ns || now_ns - since_ns < interval_ns)
+	if (now_ns < since_ns || now_ns < p->next_ns)
 		return 0;
 	if (p->since_ns != since_ns) {
-		const __u64 ago_ns = now_ns > p->next_ns ? now_ns - p->next_ns : 0;
+		const __u64 ago_ns = now_ns - p->next_ns;
 
 		p->since_ns = since_ns;
 		p->next_ns = now_ns;
@@ -88,8 +89,6 @@ static inline __attribute__((always_inline)) int mark_bpf_due(struct mark_bpf_sp
 			p->count = 0;
 			p->inverse = MARK_BPF_ONE;
 		}
-	} else if (now_ns < p->next_ns) {
-		return 0;
 	}
 	if (p->count < MARK_BPF_MOST_COUNT)
 		p->count++;

@@ -48,13 +48,14 @@ func Contract(t *testing.T, open Open) {
 	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab", LastSeenUS: 5, BootID: "18446744073709551615"},
 		{ID: "b"}}))
 	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab2", LastSeenUS: 6}}))
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "ann", Reason: "one", SinceUS: 3},
+	must(t, s.SetKill(ctx, fleet.Kill{Target: fleet.Target{Scope: "site/lab"}, Who: "ann", Reason: "one", SinceUS: 3},
 		store.Entry{TSUS: 3, Kind: "kill", Key: "site/lab", Detail: "three"}))
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Who: "ann", Reason: "all", SinceUS: 4},
+	must(t, s.SetKill(ctx, fleet.Kill{Target: fleet.Target{Scope: "fleet"}, Who: "ann", Reason: "all", SinceUS: 4},
 		store.Entry{TSUS: 4, Kind: "kill"}))
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3},
+	must(t, s.SetKill(ctx, fleet.Kill{Target: fleet.Target{Scope: "site/lab"}, Who: "bob", Reason: "two", SinceUS: 3},
 		store.Entry{TSUS: 5, Kind: "kill"}))
-	must(t, s.ClearKill(ctx, "fleet", store.Entry{TSUS: 6, Kind: "kill", Key: "fleet", Detail: "four"}))
+	must(t, s.ClearKill(ctx, fleet.Target{Scope: "fleet"}, store.Entry{TSUS: 6, Kind: "kill", Key: "fleet",
+		Detail: "four"}))
 	must(t, s.AddTicket(ctx, store.Ticket{Hash: "lapsed", APID: "c", CreatedUS: 1, ExpiresUS: 10},
 		store.Entry{Kind: "ticket"}))
 	must(t, s.AddTicket(ctx, store.Ticket{Hash: "open", APID: "b", CreatedUS: 10, ExpiresUS: 99},
@@ -118,8 +119,18 @@ func Contract(t *testing.T, open Open) {
 	}
 	kills, err := s.Kills(ctx)
 	must(t, err)
-	if len(kills) != 1 || kills[0] != (fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3}) {
+	site := fleet.Kill{Target: fleet.Target{Scope: "site/lab"}, Who: "bob", Reason: "two", SinceUS: 3}
+	if len(kills) != 1 || kills[0] != site {
 		t.Errorf("kills %+v", kills)
+	}
+	mark := fleet.Kill{Target: fleet.Target{Scope: "site/lab", Policy: "mark"}, Who: "ann", Reason: "x", SinceUS: 5}
+	must(t, s.SetKill(ctx, mark, store.Entry{Kind: "kill"}))
+	if kills, err = s.Kills(ctx); err != nil || len(kills) != 2 || kills[0] != site || kills[1] != mark {
+		t.Errorf("of a policy beside all of them: %+v %v", kills, err)
+	}
+	must(t, s.ClearKill(ctx, mark.Target, store.Entry{Kind: "kill"}))
+	if kills, err = s.Kills(ctx); err != nil || len(kills) != 1 || kills[0] != site {
+		t.Errorf("that of all policies stays: %+v %v", kills, err)
 	}
 	older, err := s.History(ctx, history[4].Seq, 10)
 	must(t, err)

@@ -16,7 +16,7 @@ HEADERS = {
     "mended": "Counters mended", "missing_batches": "Missing", "most_in_partition": "Most in a partition",
     "n_batches": "Batches", "of_it_sampling": "CPU for sampling", "onset_average_precision": "Avg. precision",
     "parts_now": "Parts", "persistence_accuracy": "Persistence", "pkts_per_s": "Packets",
-    "policy_version": "Version", "poor_or_bad": "Poor or Bad", "queue_us": "In queue",
+    "poor_or_bad": "Poor or Bad", "queue_us": "In queue",
     "records_at_most": "Records at most", "retrans_ratio": "Sent again", "rows_now": "Rows", "rtt_avg_ms": "RTT, mean",
     "rtt_inflation": "RTT over least", "rtt_max_ms": "RTT, most", "rtt_min_ms": "RTT, least",
     "rtt_p50_ms": "RTT, median", "rtt_p95_ms": "RTT, p95", "sent_pkts": "Segments", "set_errors": "Not set",
@@ -31,9 +31,10 @@ _ABBREVIATIONS = {"rtt": "RTT", "ack": "ACK", "acks": "ACKs", "psi": "PSI", "p50
 #: Characters of a cell, where they are more than a figure's.
 _CELLS = {
     "access_point": 10, "ap_id": 10, "backend": 7, "backup": 20, "class": 10, "client": 19, "clock": 14,
-    "component": 10, "error": 24, "example": 20, "feature": 20, "flow": 18, "instance": 16, "last_reason": 14,
-    "last_said": 17, "made_by": 11, "model": 12, "path": 12, "queue": 20, "reason": 11, "scope": 16, "server": 19,
-    "source": 6, "station": 17, "subject": 20, "table": 16, "topic": 16, "version": 7, "why": 26, "written_as": 10
+    "component": 10, "done": 17, "error": 24, "example": 20, "feature": 20, "flow": 18, "instance": 16,
+    "last_reason": 14, "last_said": 17, "made_by": 11, "model": 12, "path": 12, "queue": 20, "reason": 11,
+    "scope": 16, "server": 19, "source": 6, "station": 17, "subject": 20, "table": 16, "topic": 16, "version": 7,
+    "why": 26, "written_as": 10
 }
 _FIGURE, _MOMENT, _COUNT = 10, 19, 6
 _CHARACTER_PX, _CELL_PX, _HEADER_PX = 7.2, 14, 22  # of Grafana 9's table: a letter, edges
@@ -88,6 +89,8 @@ def links(column: str, have: tuple[str, ...]) -> list[tuple[str, str]]:
             return [("This flow over time", _to("oal-congested", **_of_ap(have), flow=cell))]
         case "policy":
             return [("What this policy does", _to("oal-control", policy=cell))]
+        case "in_force":
+            return [("What this file in force does", _to("oal-control", in_force=cell))]
         case "made_by" if "version" in have:  # a value of the variable there: `registry 3`, or `online` for all trees
             return [("Is this model right?", _to("oal-model", model=cell))]
     return []

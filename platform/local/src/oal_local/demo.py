@@ -29,6 +29,7 @@ ORDER = ("congested", "learning", "varying", "steady")
 #: A demo of this length has something to show in every panel.
 CHECKED_SECONDS = 120
 #: The scenario of the live access point: one in which an access point can act. Its period is a turn of control.
+FILES, LIVE_FILES = ("demo-mark.yaml", "demo-uplink-cap.yaml"), ("live.yaml", "live-mark.yaml", "live-uplink-cap.yaml")
 LIVE_SCENARIO, TURN_SECONDS = "control", 20
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
 
@@ -52,14 +53,13 @@ def add_arguments(command) -> None:
 
 
 def settings(options) -> dict:
-    """Of the platform. The live AP's own in-force file is put next to links to the reviewed ones: changes of those
-    count.
+    """Of the platform. The demo's own in-force files are put next to links to the reviewed ones: changes of those
+    count. They are of the policies that nothing has in force as shipped, in shadow; those of the live AP act.
     """
-    if not options.live:
-        return {"policies": str(POLICIES)}
+    own = LIVE_FILES if options.live else FILES
     folder = State(options.state).dir / "demo" / "policies"
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {source.name: source for source in (*POLICIES.glob("*.yaml"), POLICIES / "examples" / "live.yaml")}
+    wanted = {source.name: source for source in (*POLICIES.glob("*.yaml"), *(POLICIES / "examples" / f for f in own))}
     for link in folder.iterdir():  # a registry may be reading them
         if wanted.get(link.name) != link.readlink():
             link.unlink()
@@ -108,7 +108,7 @@ class Replay:
         self.aps = aps
         sections = replay_sections(aps)
         self.ap_ids = replayed_aps(sections)
-        agent = [loop.agent_section(platform, self.ap_ids), control.replay_section(folder)] if learning else []
+        agent = [loop.agent_section(platform, self.ap_ids), *control.replay_sections(folder)] if learning else []
         self.exporter = Exporter(
             folder, f"demo-{secrets.token_hex(3)}", "ap-demo", SITE,
             [*sections, *agent, kafka_section(platform, "ap-demo", SITE, self.ap_ids)])
@@ -146,7 +146,8 @@ class Live:
             options["ssl.certificate.location"], "--key", options["ssl.key.location"], "--mac-keys",
             self.platform.state.pki / "ap-live.mac-keys", "--sender-certificate", self.platform.state.pki / "lab.crt",
             "--sender-key", self.platform.state.pki / "lab.key", "--push-url", self.platform.push.ap_url,
-            "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--out", self.folder
+            "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--mark", "enforce",
+            "--out", self.folder
         ]
         if self.seconds:
             command += ["--duration", str(self.seconds)]

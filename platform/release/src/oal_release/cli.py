@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,16 @@ def values(known: dict, tag: str, registry: str, digests: dict[str, str], standi
         said["digests"] = digests
     text = f"# For helm install -f: the images of OAL {tag}.\n" + yaml.safe_dump({"images": said}, sort_keys=False)
     return text + ("grafana: {enabled: false}   # nothing stands in for its image\n" if standins else "")
+
+
+def replaying(text: str, tag: str, registry: str, digests: dict[str, str]) -> str:
+    """access-point.yaml: helm/access-point.yaml with this release's image of the exporter."""
+    digest = digests.get("oal-exporter")
+    image = f"{registry}oal-exporter" + (f"@{digest}" if digest else f":{tag}")
+    filled, count = re.subn(r"^( *image:) oal-exporter$", rf"\1 {image}", text, flags=re.M)
+    if not count:
+        raise ReleaseError("helm/access-point.yaml names no image `oal-exporter`")
+    return filled
 
 
 def pictures(options, tag: str, folder: Path, programs: dict[str, Path]) -> tuple[dict, dict[str, str]]:
@@ -92,6 +103,8 @@ def make(options) -> None:
     folder.mkdir(parents=True)
     known, digests = pictures(options, tag, folder, programs)
     (folder / "images.yaml").write_text(values(known, tag, options.registry, digests, options.standins))
+    (folder / "access-point.yaml").write_text(
+        replaying((ROOT / "helm" / "access-point.yaml").read_text(), tag, options.registry, digests))
     run("make", "--no-print-directory", "-C", ROOT / "platform/security", "sbom")
     shutil.copytree(ROOT / "build" / "sbom", folder / "sbom" / "sources")
     package = bundle.chart(programs["helm"], tag, folder)

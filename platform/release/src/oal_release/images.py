@@ -88,6 +88,7 @@ def save(images: list[str], file: Path, platform: str) -> None:
         if subprocess.run(["docker", "image", "inspect", image], capture_output=True).returncode != 0:
             run("docker", "pull", "-q", "--platform", platform, image)
     run("docker", "save", "-o", file, *images)
+    file.chmod(0o644)  # docker writes it for its owner alone; it is to be read by whoever installs
 
 
 def push(image: str, architectures: list[str], plain: bool) -> str:

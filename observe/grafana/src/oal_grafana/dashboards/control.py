@@ -7,12 +7,31 @@ from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, known, last_of_range, late
 from oal_grafana.units import CLOCK
 
 PER_MINUTE = f"FROM oal.v_control_1m({RANGE}) AS x WHERE {APS}"
-#: What was decided under no known release is of policy `none`.
+#: Policies (folders of policies/) that did something, or would have, in the time shown.
 POLICIES = """SELECT policy FROM (
-  SELECT DISTINCT toString(x.last.5) AS policy FROM oal.bundle_release AS x WHERE x.last.5 != '' UNION ALL SELECT 'none'
+  SELECT DISTINCT toString(policy) AS policy FROM oal.action WHERE $__timeFilter(ts) UNION DISTINCT SELECT 'rwnd-fair'
 ) ORDER BY policy"""
-NAMED_POLICY = "ifNull(nullIf(policy, ''), 'none')"
-OF_POLICY = f"{NAMED_POLICY} IN (${{policy:singlequote}})"
+OF_POLICY = "policy IN (${policy:singlequote})"
+#: Files of policies/in-force/. What was decided under no known release is of the file `none`.
+FILES = """SELECT in_force FROM (
+  SELECT DISTINCT toString(x.last.5) AS in_force FROM oal.bundle_release AS x WHERE x.last.5 != '' UNION ALL \
+SELECT 'none'
+) ORDER BY in_force"""
+
+
+def file_of(table: str) -> str:
+    """Name of the file in force under which a row came to be; `policy` is its column in views of windows."""
+    return f"ifNull(nullIf({table}.policy, ''), 'none')"
+
+
+def of_file(table: str) -> str:
+    """Whether that file is chosen."""
+    return f"{file_of(table)} IN (${{in_force:singlequote}})"
+
+
+#: What an action's value means, by action.
+VALUE = """multiIf(value = 0, 'given up', action = 'rwnd', formatReadableSize(value), action = 'mark', \
+transform(value, [1, 2, 3], ['ECT(1)', 'ECT(0)', 'ECT(0) and ECT(1)'], toString(value)), toString(value))"""
 NO_POLICY = "no policy is in force where nobody has released one"
 #: Without a row nobody knows whether no policy is in force or the rows are late.
 NO_REPORT = "no report"
@@ -107,8 +126,9 @@ def board():
         time="now-6h",
         variables=[
             *ap_variables(),
-            variable("policy", "Policy", "Policies that were ever released; none: what acted under no known release",
-                     POLICIES)
+            variable("policy", "Policy", "Policies that acted, or would have, in the time shown", POLICIES),
+            variable("in_force", "File in force",
+                     "Files in force that were ever released; none: what acted under no known release", FILES),
         ],
         annotations=(*EVENTS, GUARD),
     )
@@ -160,6 +180,55 @@ sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) A
             colours={"mean": WARN, "largest": PLAIN},
         ),
     )
+    b.row("Policy by policy")
+    b.add(
+        p.series(
+            "Changes by policy",
+            "What each policy did to flows and stations, per minute, by what carried it out; *shadow*: it only said so."
+            " A policy that is not here did nothing.",
+            may_be_empty(
+                NO_POLICY,
+                f"""SELECT $__timeInterval(ts) AS time, toString(policy) AS policy, \
+transform(backend, [0, 1, 2, 3], ['none', 'shadow', 'ovs', 'bpf'], 'unknown') AS backend, \
+count() * 60 / $__interval_s AS changes
+FROM oal.action WHERE $__timeFilter(ts) AND {APS} AND {OF_POLICY} GROUP BY time, policy, backend \
+ORDER BY time, policy, backend""",
+            ),
+            "none",
+            "per minute",
+            size=(24, 7),
+            name="${__field.labels.policy} ${__field.labels.backend}",
+        ),
+        p.rows(
+            "What each policy does",
+            "Last hour of the time shown at most. *Given up* near *Changes*: it was right to act for a moment only, or"
+            " the law changes its mind.",
+            may_be_empty(
+                NO_POLICY,
+                f"""SELECT toString(policy) AS policy, action, backend, uniqExact(ap_id) AS aps, \
+uniqExact(ap_id, subject) AS subjects, count() AS changes, countIf(value = 0) AS given_up, \
+topK(1)(reason)[1] AS most_common_reason, round(avgIf(queue_us, value > 0)) AS queue_us
+FROM oal.v_actions({last_of_range('1 HOUR')}) WHERE {APS} AND {OF_POLICY} \
+GROUP BY policy, action, backend ORDER BY policy, action, backend""",
+            ),
+            {"queue_us": "µs"},
+            size=(24, 6),
+        ),
+        p.rows(
+            "Latest actions",
+            "The newest hundred changes of the last ten minutes shown, of the policies chosen above: what was done to"
+            " which flow or station, and why. Windows with all their figures: *Latest windows* below.",
+            may_be_empty(
+                NO_POLICY,
+                f"""SELECT ts, ap_id, toString(policy) AS policy, action, {VALUE} AS done, \
+ifNull(station, '') AS station, subject, reason, backend, class, queue_us, \
+ifNull(nullIf(a.in_force, ''), 'none') AS in_force
+FROM oal.v_actions({last_of_range('10 MINUTE')}) AS a WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
+            ),
+            {"ts": CLOCK, "queue_us": "µs"},
+            size=(24, 8),
+        ),
+    )
     b.row("What users get")
     b.add(
         p.series(
@@ -186,15 +255,15 @@ sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) A
             colours=KIND_COLOURS,
         ),
         p.rows(
-            "Effect by policy and site",
+            "Effect by file in force and site",
             "Seconds with and without clamps, last hour of the time shown at most: throughput, loss, round trips"
             " between access point and receiver. Compare sites or spans that differ in mode; clamped seconds are worse"
             " than others because clamps are set when it is bad.",
-            f"""SELECT site, {NAMED_POLICY} AS policy, nullIf(e.policy_version, 0) AS policy_version, mode, \
+            f"""SELECT site, {file_of('e')} AS in_force, nullIf(e.policy_version, 0) AS in_force_version, mode, \
 if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, \
 throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
-FROM oal.v_control_effect({last_of_range('1 HOUR')}) AS e WHERE per = 'site, policy' AND {OF_POLICY} \
-ORDER BY site, policy, policy_version, mode, clamped""",
+FROM oal.v_control_effect({last_of_range('1 HOUR')}) AS e WHERE per = 'site, policy' AND {of_file('e')} \
+ORDER BY site, in_force, in_force_version, mode, clamped""",
             {
                 "throughput_kbps": "Kbits",
                 "congestion_loss_ratio": "percentunit",
@@ -210,15 +279,15 @@ ORDER BY site, policy, policy_version, mode, clamped""",
     b.add(
         p.rows(
             "Why windows changed",
-            "Changes by policy, site and reason, last hour at most. *guard*: taken back; *killed*, *off*: the switch;"
-            " *no_capacity*, *unknown_scale*, *failed*: it could not act.",
+            "Changes by file in force, site and reason, last hour at most. *guard*: taken back; *killed*, *off*: the"
+            " switch; *no_capacity*, *unknown_scale*, *failed*: it could not act.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT {NAMED_POLICY} AS policy, nullIf(r.policy_version, 0) AS policy_version, site, reason, \
+                f"""SELECT {file_of('r')} AS in_force, nullIf(r.policy_version, 0) AS in_force_version, site, reason, \
 count() AS changes, uniqExact(ap_id) AS aps, \
 uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
-FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} AND {OF_POLICY} \
-GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",
+FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} AND {of_file('r')} \
+GROUP BY in_force, in_force_version, site, reason ORDER BY changes DESC LIMIT 100""",
             ),
             {"window_avg": "bytes"},
             size=(24, 7),
@@ -253,8 +322,8 @@ round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS lo
                 NO_POLICY,
                 f"""SELECT ts, ap_id, ifNull(station, '') AS station, flow, reason, \
  backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, queue_us, \
-{NAMED_POLICY} AS policy
-FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
+{file_of('r')} AS in_force
+FROM oal.v_rewrites({last_of_range('10 MINUTE')}) AS r WHERE {APS} AND {of_file('r')} ORDER BY ts DESC LIMIT 100""",
             ),
             {
                 "ts": CLOCK,

@@ -28,6 +28,7 @@ public final class Settings {
   public static final int MAX_WINDOW_NODES = 32768;
   public static final int MAX_BUNDLE_MODELS = 4;
   public static final int MAX_POLICIES = 4;
+  public static final int MAX_KILLED_POLICIES = 8;
   public static final java.util.List<String> BUNDLE_STATES = java.util.List.of("none", "applied", "rejected", "restored", "waiting");
   public static final java.util.List<String> BUNDLE_REASONS = java.util.List.of("none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature", "unsupported_format", "wrong_target", "replayed", "bad_program", "bad_tree", "bad_window_model", "bad_policy", "feature_mismatch", "golden_mismatch", "no_memory", "not_permitted");
 
