@@ -21,6 +21,7 @@ KEYS = {
 }
 WHERE = {"set", "scenarios", "seeds"}
 SHOWS = "figures"  # in `judge`: of a cell, which are shown of each method
+ONE_SEED = "not judged: one seed"
 FIRST_SEED = 1001  # none that anything was chosen on
 SHOWN = ("throughput_mbps", "queueing_p95_ms", "delay_p95_ms", "ce_ratio", "kernel_loss_ratio", "jain_goodput")
 
@@ -80,6 +81,8 @@ class Verdict:
     def said(self) -> str:
         if self.found is None:
             return "not played"
+        if self.found.runs < 2:
+            return ONE_SEED
         met, sure = self.limit.met(self.found.value), self.limit.surely(self.found)
         if met:
             return "met, surely" if sure else "met"
@@ -161,7 +164,7 @@ def judge(r: results.Results, aim: Aim) -> list[Verdict]:
 def verdict_of(found: list[Verdict]) -> str:
     """Of an aim: met if every limit is."""
     said = [one.said for one in found]
-    return next((word for word in ("not played", "missed", "missed, within chance", "met") if word in said),
+    return next((word for word in ("not played", ONE_SEED, "missed", "missed, within chance", "met") if word in said),
                 "met, surely")
 
 

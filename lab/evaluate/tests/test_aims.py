@@ -43,6 +43,7 @@ def test_an_aim_is_met_only_if_what_must_hold_with_it_does():
     assert [v.said for v in both] == ["met, surely", "missed"] and aims.verdict_of(both) == "missed"
     assert aims.verdict_of(aims.judge(r, aim(HALF, Limit("jain_ecn", at_least=0.9)))) == "not played"
     assert aims.verdict_of(both[:1]) == "met, surely"
+    assert aims.verdict_of(aims.judge(kept({"constant": [0.4]}), aim(HALF))) == "not judged: one seed"
 
 
 def test_a_ratio_is_the_mean_over_scenarios_and_a_value_that_of_their_means():
@@ -84,8 +85,8 @@ def test_cells_are_each_baseline_and_method_once_seed_by_seed():
     found, seeds, _ = aims.load("mark")
     cells = aims.cells(found, 2)
     assert seeds >= 10 and len(cells) == len(set(cells)) and {c.seed for c in cells[:len(cells) // 2]} == {1001}
-    assert {aim.name for aim in found} == {
-        "wait", "throughput", "wait-half", "l4s", "dctcp", "others", "harmless", "quic", "prediction"}
+    assert [aim.name for aim in found] == ["wait", "throughput", "own", "wait-half", "l4s", "dctcp", "others", "harmless",
+                                           "quic", "prediction"]
     assert not any(c.method.act == "mark-ahead" for c in cells), "what is open is not played"
 
 

@@ -158,3 +158,25 @@ def test_marks_and_uploads_are_measured(ran, monkeypatch):
     for cell in (marked, plain):
         assert cell["up_mbps"] > 2 and cell["throughput_mbps"] > 1 and cell["up_ack_wait_p95_ms"] > 0
         assert 0 < cell["up_jain_goodput"] <= 1 and cell["up_rtt_mean_ms"] > 20
+
+
+def test_downloads_over_quic_are_measured_and_hear_of_marks(ran, monkeypatch):
+    """quic-go in the guest: long and short downloads, marked by FQ-CoDel at 1 ms."""
+    run, folder = ran
+    monkeypatch.setattr(sys.modules[__name__], "METHODS", ("quic-fq-ce1", "quic-fifo"))
+    assert run("--scenario", "tiny") == 0
+    cells = {path.parent.name: json.loads(path.read_text())["cell"] for path in (folder / "build/cells").rglob("*.json")
+             if path.parent.name.startswith("quic-")}
+    marked, plain = cells["quic-fq-ce1"], cells["quic-fifo"]
+    assert plain["ce_ratio"] == 0 and 0.02 < marked["ce_ratio"] < 1
+    assert marked["queueing_p95_ms"] < plain["queueing_p95_ms"] and plain["queue_drops"] > 0
+    for cell in (marked, plain):
+        assert 2 < cell["throughput_mbps"] < 20 and cell["short_flows"] >= 2 and 0 < cell["fct_mean_ms"]
+        assert cell["rtt_mean_ms"] is cell["ece_ratio"] is cell["duplicate_ack_ratio"] is None, "nobody can see it"
+    where = folder / "kept/tune_tiny_quic-fifo_1"
+    truth = json.loads((where / "tiny.truth.json").read_text())
+    plan = scenarios.plan(scenarios.load("tune", "tiny"), "tiny", command.methods.method("quic-fifo"), 1)
+    for flow, _, talks in metrics.conversations(tap.read(where / "tiny.tap"), plan, truth["flows"], places(plan)):
+        assert flow["received_bytes"] == sum(t.acknowledged(float("inf")) for t in talks) > 0
+        arrived = sum(int(t.arrived["payload_bytes"].sum()) for t in talks)
+        assert flow["received_bytes"] < arrived, "packets have more than what the client reads"
