@@ -29,6 +29,7 @@ static void clamp(const struct tcp_spec *s)
 {
 	struct rwnd_flow f = {
 		.client_port = 5000, .server_port = 443, .addr_len = s->v6 ? 16 : 4, .scale = 7, .mss_bytes = 1448,
+		.direction = s->down ? RWND_DOWN : RWND_UP,
 	};
 
 	spec_addresses(s, f.client_addr, f.server_addr);
@@ -110,7 +111,11 @@ int main(int argc, char **argv)
 	s = ack; s.window = 400;
 	measure("ack_below", s, true, 400);
 	measure("ack_of_another_flow", ack, false, ack.window);
-	s = ack; s.down = true; s.payload = 1400;
+	s = ack; s.down = true;
+	measure("clamped_ack_down", s, true, 512);
+	s.v6 = true;
+	measure("clamped_ack_down_ipv6", s, true, 512);
+	s.v6 = false; s.payload = 1400;
 	measure("data_down", s, false, s.window);
 	bpf_object__close(o);
 	rwnd_close(rwnd);

@@ -11,7 +11,9 @@ NOTES = {
     "clamped_ack_qinq": "the same, IPv4 behind two VLAN tags",
     "ack_below": "of a clamped flow, its window is low enough already",
     "ack_of_another_flow": "parsed, flow not found",
-    "data_down": "a data packet on its way to a client: is it a SYN-ACK?",
+    "clamped_ack_down": "as clamped_ack, on its way to a client",
+    "clamped_ack_down_ipv6": "the same, IPv6",
+    "data_down": "a data packet on its way to a client: parsed, flow not found",
 }
 
 binary, programs, result = sys.argv[1:4]

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) ||
 	    (!p && bundle_mode(b) == OAL_POLICY_MODE_ENFORCE))
 		abort();
-	if (bundle_n_models(b) < 1 || bundle_n_models(b) > OAL_SETTING_MAX_BUNDLE_MODELS ||
+	if ((!bundle_tree(b) && bundle_law(b)->needs_class) || bundle_n_models(b) > OAL_SETTING_MAX_BUNDLE_MODELS ||
 	    strlen(bundle_head(b)->of_policy) > BUNDLE_MAX_POLICY || !bundle_head(b)->of_policy[0])
 		abort();
 	for (i = 0; i < BUNDLE_LAW_VALUES; i++)
@@ -38,10 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	for (k = 0; k < 4; k++) {
 		const struct sum *w = bundle_window(b);
-		const unsigned leaf = tree_apply(bundle_tree(b), x);
-		const struct tree_leaf l = tree_leaf(bundle_tree(b), leaf);
+		const struct tree *t = bundle_tree(b);
+		const unsigned leaf = t ? tree_apply(t, x) : 0;
+		const struct tree_leaf l = t ? tree_leaf(t, leaf) : (struct tree_leaf){ 0 };
 
-		if (leaf >= bundle_tree(b)->n || l.class >= TREE_CLASSES || tree_congested_permille(l) > 1000)
+		if (t && (leaf >= t->n || l.class >= TREE_CLASSES || tree_congested_permille(l) > 1000))
 			abort();
 		if (w && (sum_predict(w, x) < w->lo || sum_predict(w, x) > w->hi))
 			abort();

@@ -116,6 +116,8 @@ static inline void golden_rest(char *out, size_t size, const struct bundle *b)
 	for (i = 0; i < bundle_n_models(b); i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%s:%s", i ? "," : "", bundle_model(b, i)->role,
 		                       bundle_model(b, i)->ops->kind);
+	if (!i)
+		snprintf(out + at, size - at, "-");
 }
 
 /* What bundle_open() makes of a case, with the bundle in force that the case names. */
@@ -158,7 +160,7 @@ static inline bool golden_holds(const struct golden_bundles *g, const struct gol
 		for (unsigned i = 0; i < 32; i++)
 			snprintf(hash + 2 * i, 3, "%02x", head.hash[i]);
 		holds = holds && !strcmp(hash, c->hash) && head.serial == c->serial &&
-		        bundle_tree(b)->n == c->tree_nodes &&
+		        (bundle_tree(b) ? bundle_tree(b)->n : 0) == c->tree_nodes &&
 		        (bundle_window(b) ? bundle_window(b)->n_trees : 0) == c->window_trees &&
 		        !memcmp(&head, bundle_head(b), sizeof head);
 	}

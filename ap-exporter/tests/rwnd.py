@@ -98,6 +98,32 @@ while s.recv(1 << 20):
     pass
 """
 
+SINK = """
+import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind((sys.argv[1], 443))
+s.listen()
+print("ready", flush=True)
+c, _ = s.accept()
+while c.recv(1 << 20):
+    pass
+"""
+
+SOURCE = """
+import socket, sys
+source, address, on_the_way = sys.argv[1], sys.argv[2], int(sys.argv[3])
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, 32, on_the_way // 2)  # SO_SNDBUFFORCE, as the server above
+s.setsockopt(socket.IPPROTO_TCP, 13, b"cubic")
+s.bind((source, 5000))
+s.connect((address, 443))
+print("ready", flush=True)
+while True:
+    s.sendall(bytes(16384))
+"""
+
 
 def python(ns: str, code: str, *args) -> subprocess.Popen:
     """A program in a namespace, once it says that it is ready."""
@@ -173,6 +199,12 @@ class Air:
         self.processes.append(python(self.far, SERVER, server, BYTES_ON_THE_WAY))
         self.processes.append(python(self.sta, CLIENT, client, server))
         return tuple(f"[{a}]:{p}" if v6 else f"{a}:{p}" for a, p in ((client, 5000), (server, 443)))
+
+    def upload(self) -> tuple[str, str]:
+        """A transfer from the station to the server that goes on until the end; both ends."""
+        self.processes.append(python(self.far, SINK, "10.96.0.2"))
+        self.processes.append(python(self.sta, SOURCE, "10.96.0.1", "10.96.0.2", BYTES_ON_THE_WAY))
+        return "10.96.0.1:5000", "10.96.0.2:443"
 
     def filters(self, hook: str = "ingress") -> str:
         return sh(f"tc filter show dev wifi0 {hook}", self.ap)
@@ -296,24 +328,26 @@ class Packet:
 
 
 class Capture:
-    """What a port saw of TCP."""
+    """What a port saw of TCP. Its file is read on from where it was read to: tests ask for its packets all the time."""
 
     def __init__(self, path: Path):
-        self.path = path
+        self.path, self.rest, self.found = path, b"", []
+        self.file = open(path, "rb")
 
     def packets(self) -> list[Packet]:
-        data, at, found = self.path.read_bytes(), 0, []
+        data, at = self.rest + self.file.read(), 0
         while at + 20 <= len(data):
             seconds, ns, size = struct.unpack("<qqI", data[at:at + 20])
+            if at + 20 + size > len(data):
+                break
             frame = data[at + 20:at + 20 + size]
             at += 20 + size
             if frame[12:14] == b"\x88\x64" and frame[20:22] == b"\x00\x21":  # IPv4 in a session of PPPoE
-                frame, size = frame[:12] + b"\x08\x00" + frame[22:], size - 8
-            if len(frame) == size and (
-                frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6
-            ):
-                found.append(Packet(seconds + ns / 1e9, frame))
-        return found
+                frame = frame[:12] + b"\x08\x00" + frame[22:]
+            if frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6:
+                self.found.append(Packet(seconds + ns / 1e9, frame))
+        self.rest = data[at:]
+        return self.found.copy()
 
     def scale(self) -> int:
         """What the client's SYN offers, once it has come by."""
@@ -400,6 +434,31 @@ def t_ipv4():
     """IPv4: at the sender windows are as set, checksums right, no more than the window under way, and hardly less, so
     the rate is window/RTT"""
     clamped_transfer(v6=False, offload=False)
+
+
+def t_upload():
+    """an upload: the server's ACKs reach the station lowered in the server's scale, which the program learned from its
+    SYN-ACK, with right checksums; the client's own pass; released, the server's window is back"""
+    with Folder() as folder, Air(folder) as air, Hand(air) as hand:
+        station, far = air.capture(air.sta, "eth0"), air.capture(air.far, "eth0")
+        ends = air.upload()
+
+        def downs() -> list[Packet]:
+            return [p for p in station.packets() if not p.up and not p.syn and not p.rst]
+
+        until(lambda: len(downs()) > 50, "ACKs of the server")
+        scale = next(p for p in station.packets() if not p.up and p.syn).scale()
+        assert max(p.window for p in downs()) << scale > 24000
+        assert hand.ask(f"set {ends[0]} {ends[1]} 24000 1000 down")["ok"]
+        lowered = until(lambda: [p for p in downs() if p.window == 24000 >> scale], "a lowered window arrives")
+        assert all(p.checksum_right for p in lowered)
+        until(lambda: hand.stats()["down"]["acks_clamped"] > 5, "they are counted as of the way down")
+        hand.ask(f"release {ends[0]} {ends[1]} down")
+        until(lambda: downs()[-1].window << scale > 24000, "the server's own window is back")
+        stats = hand.stats()
+        assert stats["up"]["acks_seen"] == 0 and stats["down"]["clamps"] == 0, stats
+        ups = {p.window for p in far.ups()}
+        assert ups and ups <= {p.window for p in station.ups()}, "the client's windows are its own"
 
 
 def t_ipv6():

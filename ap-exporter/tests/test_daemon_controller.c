@@ -8,6 +8,7 @@
 #include "bundle_golden.h"
 #include "feature/feature.h"
 #include "packet/flow_table.h"
+#include "control/control.h"
 #include "control/decision.h"
 #include "effect/effects.h"
 #include "feature/feature_slot.h"
@@ -36,6 +37,11 @@ static struct {
 	unsigned sets, releases, releases_all;
 	unsigned in_force, more_seen;
 	int answer;
+	struct {
+		struct rwnd_flow flow;
+		uint32_t bytes;
+		unsigned sets, releases;
+	} way[RWND_DIRECTIONS];
 } calls;
 
 int rwnd_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t ttl_ms)
@@ -45,12 +51,16 @@ int rwnd_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t
 	calls.bytes = bytes;
 	calls.ttl_ms = ttl_ms;
 	calls.sets++;
+	calls.way[f->direction].flow = *f;
+	calls.way[f->direction].bytes = bytes;
+	calls.way[f->direction].sets++;
 	return calls.answer;
 }
 
 int rwnd_release(struct rwnd *r, const struct rwnd_flow *f)
 {
 	calls.releases++;
+	calls.way[f->direction].releases++;
 	return 0;
 }
 
@@ -135,8 +145,8 @@ static struct world {
 	struct controller *controller;
 	struct golden_bundles golden, golden2; /* of format 1, and 2 */
 	uint64_t due_us, ns;
-	uint32_t seq, acked;
-	bool traffic, scale_known;
+	uint32_t seq, acked, up, up_acked; /* up: bytes that the client sent on the same connection */
+	bool traffic, uploads, scale_known;
 	unsigned n_rewrites, n_controls;
 	struct oal_action_row rewrites[MOST];
 	struct oal_control_row controls[MOST];
@@ -272,7 +282,8 @@ static void packet(unsigned direction, uint8_t flags, uint32_t payload, uint64_t
 {
 	struct packet p = {
 		.t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = flags,
-		.seq = direction ? 500 : w.seq, .ack = direction ? w.acked : 500, .payload_bytes = (uint16_t)payload,
+		.seq = direction ? 500 + w.up : w.seq, .ack = direction ? w.acked : 500 + w.up_acked,
+		.payload_bytes = (uint16_t)payload,
 		.window_raw = 4000, .src_port = direction ? 40000 : 443, .dst_port = direction ? 443 : 40000,
 		.src_mac = direction ? 2 : 9, .dst_mac = direction ? 9 : 2,
 	};
@@ -317,6 +328,14 @@ static void ticks(unsigned n)
 		if (w.traffic && w.seq - w.acked > 30 * MSS) {
 			w.acked += 4 * MSS;
 			packet(1, PACKET_ACK, 0, w.due_us - 1000);
+		}
+		if (w.uploads) {
+			packet(1, PACKET_ACK, MSS, w.due_us - 900);
+			w.up += MSS;
+		}
+		if (w.uploads && w.up - w.up_acked > 10 * MSS) {
+			w.up_acked += 2 * MSS;
+			packet(0, PACKET_ACK, 0, w.due_us - 800);
 		}
 		pipeline_tick(w.pipeline, w.due_us, 0, 0);
 		pipeline_row(w.pipeline, OAL_STATION, &station);
@@ -737,6 +756,54 @@ static void marks_of_stations(void)
 	end();
 }
 
+static void both_ways(void)
+{
+	struct inference_stats decided;
+	const struct oal_action_row *r;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	w.uploads = true;
+	offer("ok_policy_enforce");
+	offer_to(w.second, &w.golden2, "ok_cap");
+	ticks(1000);
+	CHECK(calls.way[RWND_UP].sets && calls.way[RWND_DOWN].sets);
+	CHECK_EQ(calls.way[RWND_UP].flow.scale, 7); /* the client's windows: a download is held back */
+	CHECK_EQ(calls.way[RWND_DOWN].flow.scale, 9); /* the server's: an upload is */
+	CHECK_EQ(calls.way[RWND_DOWN].flow.mss_bytes, 1448);
+	CHECK_EQ(memcmp(calls.way[RWND_DOWN].flow.client_addr, "\x0a\x00\x00\x05", 4), 0);
+	CHECK(calls.way[RWND_UP].bytes != calls.way[RWND_DOWN].bytes); /* each its own, and no minimum of the two */
+	r = last_of("uplink-cap");
+	CHECK(r->kind == OAL_ACTION_KIND_RWND && r->class == CONTROL_NO_CLASS);
+	CHECK(r->value > 0 && r->reason == OAL_REWRITE_REASON_QUEUE);
+	CHECK(r->queue_us > 25000 && r->rate_kbps > 1000);
+	inference_stats(w.second, &decided);
+	CHECK(!decided.decisions && !decided.undecided); /* there is nothing to decide */
+	w.uploads = false; /* it is given up; the download's goes on */
+	ticks(600);
+	CHECK(calls.way[RWND_DOWN].releases == 1 && !calls.way[RWND_UP].releases);
+	w.uploads = true;
+	ticks(1000);
+	fclose(fopen(KILL_FILE, "w"));
+	ticks(1);
+	CHECK(calls.way[RWND_DOWN].releases == 2 && calls.way[RWND_UP].releases == 1);
+	unlink(KILL_FILE);
+	end();
+	begin(OAL_POLICY_MODE_SHADOW, true);
+	w.uploads = true;
+	offer_to(w.second, &w.golden2, "ok_cap");
+	ticks(1000);
+	CHECK_EQ(calls.sets, 0);
+	CHECK_EQ(last_of("uplink-cap")->backend, OAL_REWRITE_BACKEND_SHADOW);
+	end();
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	w.uploads = true;
+	w.scale_known = false;
+	offer_to(w.second, &w.golden2, "ok_cap");
+	ticks(1000);
+	CHECK_EQ(calls.sets, 0);
+	end();
+}
+
 static void without_the_first(void)
 {
 	begin(OAL_POLICY_MODE_ENFORCE, false);
@@ -844,6 +911,9 @@ int main(void)
 	test("a policy about stations marks them by their wait, beside one about flows, with rows of its own kind; the "
 	     "kill switch, shadow and a data path that goes hold for it too");
 	marks_of_stations();
+	test("a policy about uploads, without a model, lowers the server's windows in the server's scale, beside one about "
+	     "downloads on the same connection; unknown scale, shadow and kill as there");
+	both_ways();
 	test("the status is JSON whichever of the policies have a bundle");
 	without_the_first();
 	test("of the windows that policies want for a flow the smallest is set, of marks of a station all, for as long "

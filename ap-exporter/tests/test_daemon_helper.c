@@ -301,7 +301,7 @@ static void heads(void)
 	REFUSED(HELPER_READ, RWND, r.slot = HELPER_SLOTS);
 	REFUSED(HELPER_ATTACH, RWND, r.slot = 255);
 	REFUSED(HELPER_READ, RWND, r.port = 1);
-	REFUSED(HELPER_READ, RWND, r.unused = 1);
+	REFUSED(HELPER_READ, RWND, r.direction = 1);
 	REFUSED(HELPER_READ, RWND, r.unused_too = 1);
 }
 
@@ -315,7 +315,7 @@ static void ports(void)
 	REFUSED(HELPER_DETACH, RWND, r.mac[5] = 1);
 	REFUSED(HELPER_DETACH, TAP, r.bytes = 1);
 	REFUSED(HELPER_ATTACH, TAP, r.ttl_ms = 1);
-	REFUSED(HELPER_ATTACH, RWND, r.unused = 1);
+	REFUSED(HELPER_ATTACH, RWND, r.direction = 1);
 	REFUSED(HELPER_ATTACH, RWND, r.unused_too = 1);
 }
 
@@ -333,6 +333,10 @@ static void clamps(void)
 	REFUSED(HELPER_SET, RWND, r.ttl_ms = 65535);
 	REFUSED(HELPER_SET, RWND, r.flow.client_port = 0);
 	REFUSED(HELPER_SET, RWND, r.flow.server_port = 0);
+	REFUSED(HELPER_SET, RWND, r.direction = 2);
+	REFUSED(HELPER_SET, RWND, r.direction = 255);
+	REFUSED(HELPER_RELEASE, RWND, r.direction = 2);
+	REFUSED(HELPER_CLEAR, RWND, r.direction = 1);
 	REFUSED(HELPER_SET, RWND, r.mac[0] = 1);
 	REFUSED(HELPER_SET, RWND, r.port = 1);
 	REFUSED(HELPER_SET, RWND, r.unused_too = 1);

@@ -35,13 +35,12 @@ enum { MOST_FLOWS = 8, CPUS = 1024 };
 static struct rwnd *rwnd;
 static struct rwnd_bpf_fds fd;
 
-static uint64_t counter(enum rwnd_bpf_counter i)
+static uint64_t counter_of(uint32_t way, enum rwnd_bpf_counter i)
 {
 	static struct rwnd_bpf_counts counts[CPUS];
-	const uint32_t zero = 0;
 	uint64_t n = 0;
 
-	CHECK_EQ(bpf_map_lookup_elem(fd.counters, &zero, counts), 0);
+	CHECK_EQ(bpf_map_lookup_elem(fd.counters, &way, counts), 0);
 	for (unsigned cpu = 0; cpu < CPUS; cpu++)
 		n += counts[cpu].n[i];
 	return n;
@@ -53,6 +52,11 @@ static void forget_scales(void)
 
 	while (bpf_map_get_next_key(fd.scales, NULL, &key) == 0)
 		bpf_map_delete_elem(fd.scales, &key);
+}
+
+static uint64_t counter(enum rwnd_bpf_counter i)
+{
+	return counter_of(RWND_UP, i);
 }
 
 /* Everything that was learned or set is forgotten. */
@@ -104,6 +108,7 @@ static struct rwnd_flow flow_of(const struct tcp_spec *s, unsigned scale)
 		.server_port = 443,
 		.addr_len = s->v6 ? 16 : 4,
 		.scale = (uint8_t)scale,
+		.direction = s->down ? RWND_DOWN : RWND_UP,
 		.mss_bytes = 1448,
 	};
 
@@ -328,6 +333,220 @@ static void scales(void)
 	CHECK_EQ(counter(RWND_BPF_BAD_OPTIONS) - before, 4);
 }
 
+/* --- the way down: what a station uploads is held back by the server's ACKs */
+
+/* What a fresh connection's server scale is: this one, or -1 for none that is known. */
+static bool server_scale_is(int scale)
+{
+	struct tcp_spec ack = { .down = true, .flags = ACK, .window = 60000 };
+
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	return comes_out(ack, scale < 0 ? 60000 : (uint16_t)(20000 >> scale));
+}
+
+static void ways(void)
+{
+	struct tcp_spec up = { .flags = ACK, .window = 60000 }, down = { .down = true, .flags = ACK, .window = 60000 };
+	struct rwnd_flow f;
+	struct action_stats s, was;
+	uint64_t before;
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		fresh(v6 ? "IPv6: the way down: the server's ACKs are lowered by the server's scale, with data and "
+		           "without; the client's pass"
+		         : "IPv4: the way down: the server's ACKs are lowered by the server's scale, with data and "
+		           "without; the client's pass");
+		up.v6 = down.v6 = v6;
+		handshake(v6, 7, 9);
+		pass(&down);
+		CHECK_EQ(clamp(&down, RWND_SCALE_LEARNED, 65536), 0);
+		CHECK(comes_out(down, 128));
+		CHECK(comes_out(down, 128));
+		down.payload = 1448;
+		CHECK(comes_out(down, 128));
+		down.payload = 0;
+		pass(&up);
+
+		test("(both ways of it at once, each with its own window, and each ends by itself)");
+		CHECK_EQ(clamp(&up, RWND_SCALE_LEARNED, 32768), 0);
+		CHECK(comes_out(up, 256));
+		CHECK(comes_out(down, 128));
+		f = flow_of(&down, RWND_SCALE_LEARNED);
+		CHECK_EQ(rwnd_release(rwnd, &f), 0);
+		pass(&down);
+		CHECK(comes_out(up, 256));
+		CHECK_EQ(clamp(&down, 9, 65536), 0);
+		f = flow_of(&up, RWND_SCALE_LEARNED);
+		CHECK_EQ(rwnd_release(rwnd, &f), 0);
+		pass(&up);
+		CHECK(comes_out(down, 128));
+	}
+	up.v6 = down.v6 = false;
+
+	fresh("the way down: never raised, never below four segments, whatever the scale");
+	handshake(false, 7, 7);
+	CHECK_EQ(clamp(&down, 7, 65536), 0);
+	for (unsigned w = 0; w < 65536; w += w < 600 ? 1 : 511) {
+		down.window = (uint16_t)w;
+		CHECK(comes_out(down, w < 512 ? (uint16_t)w : 512));
+	}
+	down.window = 60000;
+	CHECK_EQ(clamp(&down, 7, 1), 0);
+	CHECK(comes_out(down, 46));
+	for (int scale = 0; scale <= 14; scale++) {
+		handshake(false, 7, scale);
+		CHECK_EQ(clamp(&down, RWND_SCALE_LEARNED, 30000), 0);
+		CHECK(comes_out(down, (uint16_t)((30000u >> scale) ? (30000u >> scale) : 1)));
+	}
+
+	fresh("the way down: SYN, RST and what has no ACK bit pass as they are, and are counted there");
+	CHECK_EQ(clamp(&down, 7, 65536), 0);
+	before = counter_of(RWND_DOWN, RWND_BPF_RST);
+	down.flags = RST | ACK; pass(&down);
+	CHECK_EQ(counter_of(RWND_DOWN, RWND_BPF_RST) - before, 1);
+	before = counter_of(RWND_DOWN, RWND_BPF_NO_ACK);
+	down.flags = FIN; pass(&down);
+	CHECK_EQ(counter_of(RWND_DOWN, RWND_BPF_NO_ACK) - before, 1);
+	before = counter_of(RWND_DOWN, RWND_BPF_SYN);
+	down.flags = SYN | ACK; pass(&down);
+	CHECK_EQ(counter_of(RWND_DOWN, RWND_BPF_SYN) - before, 1);
+	down.flags = ACK;
+
+	fresh("the way down: past its deadline a clamp does nothing");
+	f = flow_of(&down, 7);
+	CHECK_EQ(rwnd_set(rwnd, &f, 65536, 1), 0);
+	{
+		const uint64_t until_us = clock_monotonic_us() + 1000;
+
+		while (clock_monotonic_us() <= until_us)
+			;
+	}
+	before = counter_of(RWND_DOWN, RWND_BPF_EXPIRED);
+	pass(&down);
+	CHECK_EQ(counter_of(RWND_DOWN, RWND_BPF_EXPIRED) - before, 1);
+
+	fresh("each way is counted by itself, and both together");
+	rwnd_stats(rwnd, &was);
+	CHECK_EQ(clamp(&down, 7, 65536), 0);
+	CHECK_EQ(clamp(&up, 7, 65536), 0);
+	CHECK(comes_out(down, 512));
+	CHECK(comes_out(down, 512));
+	down.window = 100; pass(&down); down.window = 60000;
+	CHECK(comes_out(up, 512));
+	rwnd_stats(rwnd, &s);
+	CHECK_EQ(s.in_force, 2);
+	CHECK_EQ(s.down.in_force, 1);
+	CHECK_EQ(s.packets_seen - was.packets_seen, 4);
+	CHECK_EQ(s.down.packets_seen - was.down.packets_seen, 3);
+	CHECK_EQ(s.down.packets_changed - was.down.packets_changed, 2);
+	CHECK_EQ(s.down.packets_skipped - was.down.packets_skipped, 1);
+
+	fresh("a flow whose ends are swapped, addresses and ports, is another flow in either way");
+	up.client_port = down.client_port = 443;
+	CHECK_EQ(clamp(&up, 7, 65536), 0);
+	CHECK(comes_out(up, 512));
+	pass(&down);
+	CHECK_EQ(clamp(&down, 7, 32768), 0);
+	CHECK(comes_out(down, 256));
+	CHECK(comes_out(up, 512));
+}
+
+static void server_scales(void)
+{
+	static const uint8_t bad[][4] = {
+		{ 3, 0, 7, 0 }, { 3, 1, 7, 0 }, { 3, 5, 7, 0 }, { 1, 1, 1, 3 }, { 3, 3, 15, 0 }, { 3, 3, 255, 0 },
+	};
+	struct tcp_spec up = { .flags = ACK, .window = 60000 }, s;
+	struct frame f, out;
+	uint32_t at;
+
+	fresh("the server's scale: of its SYN-ACK; missed, nothing is known; without the option it is 0");
+	handshake(false, 7, 9);
+	CHECK(server_scale_is(9));
+	fresh("(the SYN-ACK missed)");
+	s = syn(false, false, false, 7);
+	pass(&s);
+	CHECK(server_scale_is(-1));
+	fresh("(nothing seen)");
+	CHECK(server_scale_is(-1));
+	fresh("(the SYN missed: an answer has the option only if the question had)");
+	s = syn(false, true, true, 5);
+	pass(&s);
+	CHECK(server_scale_is(5));
+	fresh("(an answer without the option)");
+	handshake(false, 7, -1);
+	CHECK(server_scale_is(0));
+
+	fresh("an answer with the option to a SYN without one makes no sense: the server's scale is not known");
+	handshake(false, -1, 7);
+	CHECK(server_scale_is(-1));
+
+	fresh("a server that opens the connection: its SYN is an offer, which the client's SYN-ACK makes sure");
+	s = syn(false, true, false, 9);
+	pass(&s);
+	CHECK(server_scale_is(-1));
+	s = syn(false, false, true, 6);
+	pass(&s);
+	CHECK(server_scale_is(9));
+	CHECK_EQ(clamp(&up, RWND_SCALE_LEARNED, 64000), 0);
+	CHECK(comes_out(up, 1000));
+	fresh("(and without the option in that answer it is 0)");
+	s = syn(false, true, false, 9);
+	pass(&s);
+	s = syn(false, false, true, -1);
+	pass(&s);
+	CHECK(server_scale_is(0));
+
+	fresh("a SYN of either side ends the clamps of both ways, and what was known of the other side");
+	for (unsigned down = 0; down < 2; down++) {
+		handshake(false, 7, 7);
+		CHECK(server_scale_is(7));
+		CHECK_EQ(clamp(&up, 7, 65536), 0);
+		s = syn(false, down, false, 3);
+		pass(&s);
+		pass(&up);
+		s = (struct tcp_spec){ .down = true, .flags = ACK, .window = 60000 };
+		pass(&s);
+		CHECK(server_scale_is(-1));
+	}
+
+	fresh("a SYN-ACK cut at any length within its options teaches no scale of either side; a whole one does");
+	for (uint32_t cut = 0; cut <= 12; cut++) {
+		struct tcp_spec question = syn(false, false, false, 7), whole = syn(false, true, true, 9);
+
+		rwnd_release_all(rwnd);
+		forget_scales();
+		question.tags[0] = whole.tags[0] = 0x8100;
+		pass(&question);
+		f = tcp_frame(&whole, &at);
+		f.len -= cut;
+		out = through(&f, true);
+		CHECK(equal(&out, &f));
+		CHECK(server_scale_is(cut ? -1 : 9));
+		CHECK_EQ(clamp(&up, RWND_SCALE_LEARNED, 20000), 0);
+		CHECK(comes_out(up, cut ? 60000 : 156));
+	}
+
+	fresh("a SYN-ACK with options that make no sense, or a scale above 14: the server's windows are left alone, "
+	      "whatever scale the clamp brings");
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
+		rwnd_release_all(rwnd);
+		forget_scales();
+		s = syn(false, false, false, 7);
+		pass(&s);
+		s = syn(false, true, true, -1);
+		memcpy(s.options, bad[i], 4);
+		s.n_options = 4;
+		pass(&s);
+		CHECK(server_scale_is(-1));
+		s = (struct tcp_spec){ .down = true, .flags = ACK, .window = 60000 };
+		CHECK_EQ(clamp(&s, 7, 65536), 0);
+		pass(&s);
+		CHECK_EQ(clamp(&up, RWND_SCALE_LEARNED, 20000), 0);
+		CHECK(comes_out(up, i < 4 ? 60000 : 156)); /* what scales too far has the option all the same */
+	}
+}
+
 /* --- packets as they come */
 
 static void packets(void)
@@ -481,8 +700,8 @@ static void damaged(void)
 		out = through(&f, false);
 		CHECK(equal(&out, &f));
 		pass(&answer);
-		CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
-		CHECK(comes_out(ack, cut ? 60000 : 512));
+		CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+		CHECK(comes_out(ack, cut ? 60000 : 156));
 	}
 
 	fresh("lengths that contradict each other: IP header of 16 bytes, TCP header of 16, IP too short for TCP, "
@@ -611,6 +830,7 @@ static void ends(void)
 enum { STORM_PACKETS = 2000000, STORM_ROUNDS = 250000, STORM_REPEAT = 2000, STORM_SETS = 1, STORM_CLOCK_NS = 25000 };
 static struct {
 	struct frame in;
+	int program;
 	_Atomic uint64_t packets;
 	atomic_bool end, failed;
 } storm;
@@ -637,7 +857,7 @@ static void *run_storm(void *unused)
 		LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = storm.in.bytes, .data_size_in = storm.in.len,
 		            .data_out = out.bytes, .data_size_out = sizeof out.bytes, .repeat = STORM_REPEAT);
 
-		if (bpf_prog_test_run_opts(fd.up, &o) < 0) {
+		if (bpf_prog_test_run_opts(storm.program, &o) < 0) {
 			storm.failed = true;
 			break;
 		}
@@ -659,7 +879,7 @@ static void read_entry(const struct tcp_spec *s, struct rwnd_bpf_flow *key, stru
 
 	*key = (struct rwnd_bpf_flow){
 		.client = { 0, 0, htonl(0xffff) }, .server = { 0, 0, htonl(0xffff) },
-		.client_port = htons(f.client_port), .server_port = htons(f.server_port),
+		.client_port = htons(f.client_port), .server_port = htons(f.server_port), .direction = f.direction,
 	};
 	memcpy(&key->client[3], f.client_addr, 4);
 	memcpy(&key->server[3], f.server_addr, 4);
@@ -668,20 +888,23 @@ static void read_entry(const struct tcp_spec *s, struct rwnd_bpf_flow *key, stru
 
 /* While ACKs of one flow run, that flow and another are set in turn, many times a system call: the kernel gives the
  * memory of the entry that an ACK reads to the other flow, which must not be held to the first one's field. */
-static void settings_amid_packets(void)
+static void settings_amid_packets(bool down)
 {
-	const struct tcp_spec scaled = { .flags = ACK, .window = 60000 };
-	const struct tcp_spec plain = { .flags = ACK, .window = 60000, .client_port = 5001 };
+	const struct tcp_spec scaled = { .down = down, .flags = ACK, .window = 60000 };
+	/* On the way down the other flow is the same connection's other way: they differ in nothing but that. */
+	const struct tcp_spec plain = { .flags = ACK, .window = 60000, .client_port = down ? 0 : 5001 };
 	struct tcp_spec lower = plain;
 	const struct rwnd_flow scaled_flow = flow_of(&scaled, 7), plain_flow = flow_of(&plain, 0);
 	const struct frame in = tcp_frame(&plain, NULL);
 	struct rwnd_bpf_flow keys[2 * STORM_SETS];
 	struct rwnd_bpf_clamp values[2 * STORM_SETS];
-	uint64_t wrong = 0, rounds = 0, replaced = counter(RWND_BPF_REPLACED);
+	uint64_t wrong = 0, rounds = 0, replaced = counter_of(down, RWND_BPF_REPLACED);
 	struct frame want;
 	pthread_t thread;
 
-	fresh("flows are set while ACKs run on another CPU: no ACK is held to what was set for another flow");
+	fresh(down ? "both ways of a flow are set while its server's ACKs run on another CPU: none is held to what was "
+	             "set for the other way"
+	           : "flows are set while ACKs run on another CPU: no ACK is held to what was set for another flow");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		skip("settings amid packets", "takes two processors");
 		return;
@@ -689,6 +912,9 @@ static void settings_amid_packets(void)
 	lower.window = 30000;
 	want = tcp_frame(&lower, NULL);
 	storm.in = tcp_frame(&scaled, NULL);
+	storm.program = down ? fd.down : fd.up;
+	storm.packets = 0;
+	storm.end = storm.failed = false;
 	CHECK_EQ(rwnd_set(rwnd, &scaled_flow, 65536, RWND_MAX_TTL_MS), 0);
 	CHECK_EQ(rwnd_set(rwnd, &plain_flow, 30000, RWND_MAX_TTL_MS), 0);
 	for (unsigned i = 0; i < STORM_SETS; i++) {
@@ -714,7 +940,7 @@ static void settings_amid_packets(void)
 	CHECK(!storm.failed);
 	printf("# %llu settings of another flow, %llu ACKs; %llu entries were replaced while they were read\n",
 	       (unsigned long long)rounds * STORM_SETS, (unsigned long long)storm.packets,
-	       (unsigned long long)(counter(RWND_BPF_REPLACED) - replaced));
+	       (unsigned long long)(counter_of(down, RWND_BPF_REPLACED) - replaced));
 	CHECK_EQ(wrong, 0);
 }
 
@@ -823,11 +1049,14 @@ int main(void)
 	fd = rwnd_bpf_fds(rwnd);
 	lowering();
 	scales();
+	ways();
+	server_scales();
 	packets();
 	damaged();
 	pages();
 	ends();
-	settings_amid_packets();
+	settings_amid_packets(false);
+	settings_amid_packets(true);
 	test("closed, nothing of it is left on the port");
 	rwnd_close(rwnd);
 	CHECK(system("tc filter show dev port0 ingress | grep -q rwnd") != 0);

@@ -60,6 +60,11 @@ static void judging(void)
 	f = flow(1); f.addr_len = 6; CHECK_EQ(judge(f, 500), -EINVAL);
 	f = flow(1); f.mss_bytes = 87; CHECK_EQ(judge(f, 500), -EINVAL);
 	f = flow(1); f.mss_bytes = 88; CHECK_EQ(judge(f, 500), 0);
+
+	test("there are two directions");
+	f = flow(1); f.direction = RWND_DOWN; CHECK_EQ(judge(f, 500), 0);
+	f = flow(1); f.direction = RWND_DIRECTIONS; CHECK_EQ(judge(f, 500), -EINVAL);
+	f = flow(1); f.direction = 255; CHECK_EQ(judge(f, 500), -EINVAL);
 }
 
 static void fields(void)
@@ -131,7 +136,21 @@ static void table(void)
 	f.client_addr[15] = 1;
 	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	CHECK_EQ(rwnd_clamps_count(t), 5);
+	test("both ways of a connection are two clamps, counted by themselves, and end each by itself");
+	f.direction = RWND_DOWN;
+	CHECK_EQ(rwnd_clamps_set(t, &f, 900), 1);
+	CHECK_EQ(rwnd_clamps_count(t), 6);
+	CHECK_EQ(rwnd_clamps_count_of(t, RWND_UP), 5);
+	CHECK_EQ(rwnd_clamps_count_of(t, RWND_DOWN), 1);
+	CHECK(rwnd_clamps_expire(t, 900, &f) && f.direction == RWND_DOWN);
+	CHECK(!rwnd_clamps_remove(t, &f));
+	CHECK_EQ(rwnd_clamps_count_of(t, RWND_DOWN), 0);
+	CHECK_EQ(rwnd_clamps_count_of(t, RWND_UP), 5);
+	f.direction = RWND_DOWN;
+	CHECK_EQ(rwnd_clamps_set(t, &f, 900), 1);
 	rwnd_clamps_clear(t);
+	CHECK_EQ(rwnd_clamps_count_of(t, RWND_DOWN), 0);
+	f.direction = RWND_UP;
 	CHECK_EQ(rwnd_clamps_count(t), 0);
 	CHECK(!rwnd_clamps_remove(t, &f));
 
@@ -184,6 +203,16 @@ static void commands(void)
 		"set 10.0.0.1:1 10.0.0.2:2 65536 500 255",
 		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 87",
 		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 1448 9",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 1448 9 down",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 down 7",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 1448 down down",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 sideways",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 down",
+		"set down",
+		"release 10.0.0.1:1 down",
+		"release 10.0.0.1:1 10.0.0.2:2 7",
+		"release 10.0.0.1:1 10.0.0.2:2 down up",
+		"release all down",
 		"release",
 		"release 10.0.0.1:1",
 		"sleep",
@@ -208,6 +237,19 @@ static void commands(void)
 	CHECK(c.flow.scale == 14 && c.flow.mss_bytes == 536);
 	CHECK(parses(&c, "set 10.0.0.1:1 10.0.0.2:2 1 1 0"));
 	CHECK_EQ(c.flow.scale, 0);
+
+	test("a direction, if given, is the last word; without one the way up is meant");
+	CHECK_EQ(c.flow.direction, RWND_UP);
+	CHECK(parses(&c, "set 10.0.0.1:1 10.0.0.2:2 65536 500 down"));
+	CHECK(c.flow.direction == RWND_DOWN && c.flow.scale == RWND_SCALE_LEARNED);
+	CHECK(parses(&c, "set 10.0.0.1:1 10.0.0.2:2 65536 500 7 down"));
+	CHECK(c.flow.direction == RWND_DOWN && c.flow.scale == 7);
+	CHECK(parses(&c, "set 10.0.0.1:1 10.0.0.2:2 65536 500 7 536 down"));
+	CHECK(c.flow.direction == RWND_DOWN && c.flow.mss_bytes == 536);
+	CHECK(parses(&c, "set 10.0.0.1:1 10.0.0.2:2 65536 500 7 536 up") && c.flow.direction == RWND_UP);
+	CHECK(parses(&c, "release 10.0.0.1:1 10.0.0.2:2 down"));
+	CHECK(c.verb == RWND_RELEASE && c.flow.direction == RWND_DOWN);
+	CHECK(parses(&c, "release 10.0.0.1:1 10.0.0.2:2 up") && c.flow.direction == RWND_UP);
 
 	test("release, release all, stats, sleep, quit, and lines that say nothing");
 	CHECK(parses(&c, "release 10.0.0.1:1 10.0.0.2:2") && c.verb == RWND_RELEASE && c.flow.server_port == 2);

@@ -55,11 +55,13 @@ class Result:
     def figure(self, text: str) -> None:
         self.figures.append(text)
 
-    def flow(self, name: str, **options) -> Verdict:
-        """The verdict on a flow, its complaints taken over."""
+    def flow(self, name: str, down: bool = False, **options) -> Verdict:
+        """The verdict on a flow, its complaints taken over. `down`: on the server's ACKs on their way down."""
         ports = next(tuple(e["flow"]) for e in self.events if e["what"] == "flow" and e["name"] == name)
-        verdict = judge(ports, self.client, self.sender, self.events, self.rules(),
-                        wire_us=int(self.case.shape.rtt_ms * 500), air=self.case.shape.wifi, **options)
+        ends = (self.sender, self.client) if down else (self.client, self.sender)
+        verdict = judge(ports[::-1] if down else ports, *ends, self.events, self.rules(),
+                        wire_us=int(self.case.shape.rtt_ms * 500), air=self.case.shape.wifi, down=down, **options)
+        name = f"{name}, down" if down else name
         self.complaints += [f"{name}: {text}" for text in verdict.shown()]
         self.numbers[name] = {**verdict.figures, "spans": verdict.rates}
         return verdict

@@ -1,5 +1,5 @@
 """All cases, in the order in which they are played."""
-from . import cases_clamp, cases_control, cases_failure, cases_input, cases_mark
+from . import cases_clamp, cases_control, cases_direction, cases_failure, cases_input, cases_mark
 from .case import Case
 
 
@@ -11,5 +11,7 @@ def found(module) -> list[Case]:
 
 
 CASES: list[Case] = [
-    case for module in (cases_clamp, cases_input, cases_failure, cases_control, cases_mark) for case in found(module)
+    case
+    for module in (cases_clamp, cases_direction, cases_input, cases_failure, cases_control, cases_mark)
+    for case in found(module)
 ]

@@ -23,18 +23,20 @@ RATE_LOW, RATE_HIGH = 0.90, 1.03
 class Rates(Case):
     """Base of the cases of throughput: three windows in one flow, then released."""
 
+    down = False  # of the server's ACKs
+
     def play(self, p) -> None:
-        flow = p.flow("flow")
+        flow = p.flow("flow", upload=self.down)
         p.run(0.8)
         for limit in LIMITS:
-            p.keep(flow, limit)
+            p.keep(flow, limit, self.down)
             p.run(1.8)
             p.facts.setdefault("shown", p.switch.shown())
-        p.release(flow)
+        p.release(flow, self.down)
         p.run(0.8)
 
     def check(self, r: Result) -> None:
-        verdict = r.flow("flow")
+        verdict = r.flow("flow", self.down)
         r.clamped(verdict, 200)
         r.expect(len(verdict.rates) == len(LIMITS), f"{len(verdict.rates)} steady clamps were seen, not {len(LIMITS)}")
         for span in verdict.rates:

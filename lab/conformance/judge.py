@@ -77,12 +77,13 @@ def pair(sent: list[Segment], received: list[Segment], verdict: Verdict,
 
 def judge(flow: tuple[int, int], client: list[Segment], sender: list[Segment], events: list[dict], rules: Rules, *,
           wire_us: int = 0, air: bool = False, merged: bool = False, may_lose: bool = False, plain: bool = False,
-          mss: int = 0, within_us: int = 0) -> Verdict:
+          mss: int = 0, within_us: int = 0, down: bool = False) -> Verdict:
     """`wire_us`: the way from access point to sender. `air`: the way from client to access point takes time too.
     `merged`: offloads are on, so that
     the two captures cut the stream differently and received segments stand for themselves. `plain`: nothing may happen
     to this flow, whatever was asked. `mss`: of the data, where the handshake does not say. `within_us`: so long after
-    it may no more an agent's clamps may last."""
+    it may no more an agent's clamps may last. `down`: the server takes the client's part and the client the sender's,
+    in `flow` and captures too; the access point is next to whoever receives these ACKs."""
     verdict = Verdict(flow)
     sent, _ = split(client, *flow)
     received, verdict.down = split(sender, *flow)
@@ -105,12 +106,13 @@ def judge(flow: tuple[int, int], client: list[Segment], sender: list[Segment], e
     told = {e["scale"] for e in events if e.get("flow") == list(flow) and e.get("scale") is not None}
     scale = scale if known else (told.pop() if len(told) == 1 else 0)
     verdict.up = [(None, s) for s in received] if merged else pair(sent, received, verdict, may_lose)
-    windows(verdict, scale, mss, wire_us, air, within_us)
+    windows(verdict, scale, mss, 0 if down else wire_us, air, within_us, down)
     flight(verdict, [s for s in sender if (s.sport, s.dport) in (flow, flow[::-1])], scale, mss)
     return verdict
 
 
-def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, within_us: int) -> None:
+def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, within_us: int,
+            down: bool = False) -> None:
     """Each segment by itself: its window, its checksum."""
     counts = dict.fromkeys(("clamped", "own", "checksums", "sack", "timestamps", "zero", "ece", "syn", "rst"), 0)
     first = last = None
@@ -144,7 +146,7 @@ def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, wit
             first, last = first or own.t_us, own.t_us
         else:
             counts["own"] += 1
-        passed_us = (own.t_us, seen.t_us - wire_us) if air else (own.t_us,)
+        passed_us = (seen.t_us,) if down else (own.t_us, seen.t_us - wire_us) if air else (own.t_us,)
         if verdict.timeline.free(own.t_us, within_us) and not own.flags & (SYN | RST) and min(
                 own.window, raw_window(1, scale, mss)) <= seen.window <= own.window:
             continue

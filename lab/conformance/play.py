@@ -58,35 +58,36 @@ class Play:
         self.events.append({"what": "flow", "name": name, "flow": list(flow.ports), "t_us": now_us()})
         return flow
 
-    def set(self, flow: Flow, limit_bytes: int, ttl_ms: int = TTL_MS, ok: bool | None = True) -> dict:
-        """With scale and segment size as the server's kernel knows them: what the exporter's flow tracker learns from
-        the SYN.
+    def set(self, flow: Flow, limit_bytes: int, ttl_ms: int = TTL_MS, ok: bool | None = True,
+            down: bool = False) -> dict:
+        """With scale and segment size as the kernel of whoever sends the data knows them: what the exporter's flow
+        tracker learns from the SYN.
         """
-        info = tcp_info(flow.server)
-        return self.rewriter.set(flow, limit_bytes, ttl_ms, info["peer_scale"], info["mss"], ok)
+        info = tcp_info(flow.client if down else flow.server)
+        return self.rewriter.set(flow, limit_bytes, ttl_ms, info["peer_scale"], info["mss"], ok, down)
 
-    def keep(self, flow: Flow, limit_bytes: int) -> None:
+    def keep(self, flow: Flow, limit_bytes: int, down: bool = False) -> None:
         """Clamped from now on, renewed like the agent does, until dropped or released."""
-        self.drop(flow)
-        self.set(flow, limit_bytes)
-        self.kept[flow] = self.loop.repeat(RENEW_S, lambda: self.set(flow, limit_bytes))
+        self.drop(flow, down)
+        self.set(flow, limit_bytes, down=down)
+        self.kept[flow, down] = self.loop.repeat(RENEW_S, lambda: self.set(flow, limit_bytes, down=down))
 
-    def drop(self, flow: Flow) -> None:
+    def drop(self, flow: Flow, down: bool = False) -> None:
         """No more renewals: the clamp ends by itself."""
-        if flow in self.kept:
-            self.loop.cancel(self.kept.pop(flow))
+        if (flow, down) in self.kept:
+            self.loop.cancel(self.kept.pop((flow, down)))
 
-    def release(self, flow: Flow) -> None:
-        self.drop(flow)
-        self.rewriter.release(flow)
+    def release(self, flow: Flow, down: bool = False) -> None:
+        self.drop(flow, down)
+        self.rewriter.release(flow, down)
 
     def run(self, seconds: float) -> None:
         self.loop.run(seconds)
 
     def end(self) -> None:
         """Flows end in order, captures are closed, nothing is left."""
-        for flow in list(self.kept):
-            self.drop(flow)
+        for flow, down in list(self.kept):
+            self.drop(flow, down)
         for flow in self.loop.flows:
             flow.stop()
         self.run(1.0)

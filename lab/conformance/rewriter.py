@@ -48,26 +48,30 @@ class Rewriter:
             )
         return json.loads(line)
 
-    def command(self, what: str, flow, *words: int, ok: bool | None = True, **more) -> dict:
-        """Send it and note when; `ok`: what its answer must be (None: either)."""
+    def command(self, what: str, flow, *words: int, ok: bool | None = True, down: bool = False, **more) -> dict:
+        """Send it and note when; `ok`: what its answer must be (None: either). `down`: of the server's ACKs; its event
+        names the flow as the server does.
+        """
         (client, server), (client_port, server_port) = flow.address, flow.ports
         begin = now_us()
-        answer = self.ask(" ".join([what, end(client, client_port), end(server, server_port), *map(str, words)]))
+        answer = self.ask(" ".join([what, end(client, client_port), end(server, server_port), *map(str, words),
+                                    *(["down"] if down else [])]))
         self.events.append({
-            "what": what, "flow": list(flow.ports), "t_us": begin, "end_us": now_us(), "ok": answer.get("ok", False),
-            "answer": answer, **more
+            "what": what, "flow": list(flow.ports[::-1] if down else flow.ports), "t_us": begin, "end_us": now_us(),
+            "ok": answer.get("ok", False), "answer": answer, **more
         })
         if ok is not None and answer.get("ok", False) != ok:
             raise Refused(f"{what} of {flow.ports} {words}: {answer}")
         return answer
 
     def set(self, flow, limit_bytes: int, ttl_ms: int, scale: int | None = None, mss: int | None = None,
-            ok: bool | None = True) -> dict:
+            ok: bool | None = True, down: bool = False) -> dict:
         words = [limit_bytes, ttl_ms] + ([scale, mss] if scale is not None else [])
-        return self.command("set", flow, *words, ok=ok, bytes=limit_bytes, ttl_ms=ttl_ms, scale=scale)
+        return self.command("set", flow, *words, ok=ok, down=down, bytes=limit_bytes, ttl_ms=ttl_ms,
+                            scale=scale)
 
-    def release(self, flow) -> dict:
-        return self.command("release", flow)
+    def release(self, flow, down: bool = False) -> dict:
+        return self.command("release", flow, down=down)
 
     def stats(self) -> dict:
         return self.ask("stats")["stats"]

@@ -16,14 +16,15 @@ FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 class Flow:
     """Data goes down from the server to the client, without end; `up_bytes_per_s` also goes up. The client opens it
-    (`server_opens`: the server).
+    (`server_opens`: the server). `upload`: data goes up alone.
     """
 
     def __init__(self, ns: tuple[str, str], address: tuple[str, str], ports: tuple[int, int], *, family: int = 4,
-                 mss: int = 0, cc: str = "cubic", rcvbuf: int = 0, server_opens: bool = False):
+                 mss: int = 0, cc: str = "cubic", rcvbuf: int = 0, server_opens: bool = False,
+                 upload: bool = False):
         (client_ns, server_ns), (client_ip, server_ip) = ns, address
         self.ports, self.address, self.family = ports, address, family
-        self.reading, self.sending, self.sending_up, self.heard_end = True, True, False, False
+        self.reading, self.sending, self.sending_up, self.heard_end = True, not upload, upload, False
         self.received_bytes = 0
         here, there = ((server_ns, server_ip, ports[1]),
                        (client_ns, client_ip, ports[0])) if server_opens else ((client_ns, client_ip, ports[0]),

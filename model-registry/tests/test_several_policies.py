@@ -16,12 +16,13 @@ from oal_registry.promotion import Promotion
 from oal_registry.release_topic import ReleaseTopic
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
+from oal_registry.unlearned import Unlearned
 from oal_schema import bundle, keys
 from oal_schema.bundle_law import Law
 from oal_schema.golden_bundles import random_tree
 from oal_schema.grant import grant
 from oal_schema.manifest import Manifest, ModelPlan, known
-from oal_schema.policy import ENFORCE, make
+from oal_schema.policy import ENFORCE, SHADOW, make
 from oal_schema.policy_file import PolicyFile
 from oal_schema.policy_folder import PolicyFolder
 
@@ -34,6 +35,9 @@ EXAMPLE = Manifest(
     label="congestion",
     models=(ModelPlan("class", "tree", "example"),),
     law=Law("direct", "flow", "rwnd", (0, 0, 60000, 30000)),
+)
+CAP = Manifest(
+    name="cap", title="Caps", program="uploads", label="congestion", models=(), law=Law("backlog_cap", "flow", "rwnd")
 )
 CANARY = service.load_settings(str(service.SETTINGS))["canary"]
 
@@ -113,6 +117,8 @@ def platform(tmp_path):
                 here.folder,
                 Gate(here.mlflow, m.name, False, here.status),
             )
+            if m.models
+            else Unlearned(m, here.topic, here.key, here.status, here.folder)
             for m in manifests
         }
         here.policies = PolicyReconciler(here.topic, here.folder, here.key, here.status, {m.name for m in manifests})
@@ -215,3 +221,49 @@ def test_what_no_ap_would_take_is_said_when_the_bundle_is_made(tmp_path):
     with pytest.raises(NotPackagable, match="unsupported_format: law direct has values"):
         package.build(wrong, [tree], **options)
     assert bundle.decode(bundle.split_signed(package.build(EXAMPLE, [tree], **options).signed)[0]).law == EXAMPLE.law
+
+
+def files(platform, **scopes):
+    """Files in force of policy `cap`: scope → (version, mode)."""
+    made = {s: PolicyFile(None, s, make(s.replace("/", "-"), *what), "cap") for s, what in scopes.items()}
+    platform.folder.policies = replace(platform.folder.policies, others={"cap": made} if made else {})
+    platform.policies.look = lambda: True
+
+
+def test_a_policy_without_a_model_is_released_where_a_file_in_force_is_about_it(platform):
+    platform.start(FAIR, CAP)
+    platform.mlflow.models["congestion"]["champion"] = 3
+    assert platform.passes() == 1 and platform.topic.policies() == ["rwnd-fair"], "without a file nothing asks for it"
+    files(platform, fleet=(1, SHADOW))
+    assert platform.passes() == 1
+    held = platform.topic.of("cap")["champion", "fleet"].bundle()
+    assert (held.models, held.law, held.of_policy, held.policy.mode_name) == ([], CAP.law, "cap", "shadow")
+    assert platform.passes() == 0, "and it is done"
+
+
+def test_of_a_policy_without_a_model_too_files_that_change_are_followed(platform):
+    platform.start(FAIR, CAP)
+    files(platform, fleet=(1, SHADOW))
+    platform.passes()
+    files(platform, **{"fleet": (2, SHADOW), "site/hall": (1, ENFORCE)})
+    platform.passes()
+    there = {scope: r.bundle().policy for (_, scope), r in platform.topic.of("cap").items()}
+    assert {s: (p.version, p.mode_name) for s, p in there.items()} == {
+        "fleet": (2, "shadow"),
+        "site/hall": (1, "enforce"),
+    }
+    files(platform, **{"site/hall": (1, ENFORCE)})
+    platform.passes(3)
+    assert list(platform.topic.of("cap")) == [("champion", "site/hall")], "no file is about the fleet any more"
+    files(platform)
+    platform.passes()
+    assert not platform.topic.of("cap") and platform.passes() == 0
+
+
+def test_a_law_without_a_model_that_changed_is_released_anew(platform):
+    platform.start(FAIR, CAP)
+    files(platform, fleet=(1, SHADOW))
+    platform.passes()
+    platform.start(FAIR, replace(CAP, program="congestion"))
+    assert platform.passes() == 1
+    assert platform.topic.of("cap")["champion", "fleet"].bundle().feature_hash == PROGRAM.feature_hash

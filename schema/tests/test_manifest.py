@@ -44,11 +44,20 @@ def test_the_generated_list_is_the_folders():
 
 
 @pytest.mark.parametrize(
-    "change", [{}, {"subject": "ap"}, {"models": [MODEL, {"role": "r2", "kind": "sum", "registered": "r2"}]}]
+    "change",
+    [
+        {},
+        {"subject": "ap"},
+        {"models": [MODEL, {"role": "r2", "kind": "sum", "registered": "r2"}]},
+        {"models": [], "law": {"name": "backlog_cap"}},
+        {"models": [MODEL | {"optional": True}], "law": {"name": "backlog_cap"}},
+        {"models": [MODEL | {"optional": True}], "law": {"name": "mark"}, "subject": "station", "action": "mark"},
+    ],
 )
 def test_good_manifests(change):
     m = of(DIRECT | change, "x")
     assert of(m.columns(), "again") == m
+    assert m.release_name == "example"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,7 @@ def test_good_manifests(change):
         ({"subject": "station"}, "law 'direct' on 'station'; known are fair_window on flow, direct on flow/ap"),
         ({"program": "a-b"}, "program 'a-b'"),
         ({"label": "luck"}, "label 'luck'; label makers of stream-jobs are congestion"),
-        ({"models": []}, "models is a list of 1 to 4"),
+        ({"models": []}, "law direct needs a model of role class, and there are none"),
         ({"models": "tree"}, "models is a list"),
         ({"models": [MODEL] * 5}, "models is a list"),
         ({"models": ["tree"]}, r"models\[0\]: it is `key: value`, not str"),
@@ -77,7 +86,7 @@ def test_good_manifests(change):
         ({"models": [MODEL | {"registered": "A b"}]}, "registered 'A b'"),
         ({"models": [MODEL | {"optional": "no"}]}, "optional 'no'; true or false"),
         ({"models": [MODEL | {"optional": True}]}, "needs a model of role class"),
-        ({"models": [MODEL | {"role": "other"}]}, "law direct needs a model of role class, and there are other"),
+        ({"models": [MODEL | {"role": "other"}]}, "models without one of role class"),
         ({"law": {"name": "mark"}}, "law 'mark' on 'flow'"),
         ({"law": {}}, "law: name is missing"),
         ({"law": "direct"}, "law: it is `key: value`"),

@@ -64,6 +64,7 @@ def test_a_new_policy_passes_and_its_folder_is_all_there_is_to_it(copy):
         ["mark", "mark", "on", "station"],
         ["my-policy-2", "direct", "on", "flow"],
         ["rwnd-fair", "fair_window", "on", "flow"],
+            ["uplink-cap", "backlog_cap", "on", "flow"],
     ]
     assert listed[0].startswith("rwnd-fair")
     found = json.loads((copy / "schema/generated/policies.json").read_text())["policies"]

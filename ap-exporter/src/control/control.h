@@ -2,7 +2,8 @@
  * Out: receive windows of flows; or, of a law about stations (control_marks.c), marks.
  *
  * Pure: no clock, no system call, integers only, nothing allocated after control_new(). One call of control_step()
- * every policy.step_us. Only data that goes down is controlled. "Window" here always means a TCP receive window.
+ * every policy.step_us. What is controlled is data that goes down; by a law of uploads (law.h), data that goes up: then
+ * what is said here of the client's ACKs and windows is the server's. "Window" here always means a TCP receive window.
  *
  * A step:
  *   1. Rates r_i and unacknowledged bytes of each flow, smoothed. Their quotient is the round trip on the air (Little's
@@ -37,12 +38,13 @@ enum {
 	CONTROL_NO_CLASS = 255, /* in place of a class: there is no prediction */
 };
 
-/* A flow with data on its way down. Counters are running totals. */
+/* A flow with data on its way down, or up. Counters are running totals. */
 struct control_flow {
 	uint64_t id; /* not 0 */
-	uint64_t delivered_bytes; /* acknowledged by the client */
+	uint64_t delivered_bytes; /* acknowledged by the client; on the way up: by the server, and so on */
 	uint32_t unacked_bytes; /* seen by the AP and not acknowledged */
-	uint32_t rtt_down_us, rtt_up_us; /* smoothed, AP to client and back, AP to server and back; 0: not known */
+	/* Smoothed, AP to client and back, AP to server and back, whichever way data goes; 0: not known. */
+	uint32_t rtt_down_us, rtt_up_us;
 	uint32_t model_cwnd_bytes; /* what the window model says; 0: nothing */
 	uint16_t place; /* 0 … max_flows - 1: another id at the same place is another flow */
 	uint16_t station; /* index into the stations, or CONTROL_NO_STATION */

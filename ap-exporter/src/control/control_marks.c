@@ -17,10 +17,6 @@ void control_measure_stations(struct control *c, const struct control_input *in,
 		const struct control_station *s = &in->stations[i];
 		struct station_state *k = &c->stations[s->place];
 
-		if (dt_us && s->tx_bytes >= k->tx_bytes) /* else it is the counter of a station that came back */
-			k->tx_kbps = smooth(k->tx_kbps, (s->tx_bytes - k->tx_bytes) * 8000 / dt_us, dt_us,
-					    QUEUE_TAU_US);
-		k->tx_bytes = s->tx_bytes;
 		k->fast_bytes = smooth(k->fast_bytes, s->backlog_bytes, dt_us, MARK_TAU_US);
 		if (k->rate_kbps < k->tx_kbps)
 			k->rate_kbps = k->tx_kbps;

@@ -90,6 +90,7 @@ static void measure_stations(struct control *c, const struct control_input *in, 
 	uint32_t share = 0;
 	unsigned i;
 
+	c->tx_kbps = 0;
 	for (i = 0; i < in->n_stations; i++) {
 		const struct control_station *s = &in->stations[i];
 		struct station_state *k = &c->stations[s->place];
@@ -109,8 +110,12 @@ static void measure_stations(struct control *c, const struct control_input *in, 
 			if (s->rx_bytes >= k->rx_bytes)
 				k->sent_kbps = smooth(k->sent_kbps, (s->rx_bytes - k->rx_bytes) * 8000 / dt_us, dt_us,
 						      QUEUE_TAU_US);
+			if (s->tx_bytes >= k->tx_bytes)
+				k->tx_kbps = smooth(k->tx_kbps, (s->tx_bytes - k->tx_bytes) * 8000 / dt_us, dt_us,
+						    QUEUE_TAU_US);
 			k->airtime_us = s->airtime_us;
 			k->rx_bytes = s->rx_bytes;
+			k->tx_bytes = s->tx_bytes;
 		}
 		k->step = c->step;
 		k->backlog_bytes = smooth(k->backlog_bytes, s->backlog_bytes, dt_us, QUEUE_TAU_US);
@@ -118,6 +123,7 @@ static void measure_stations(struct control *c, const struct control_input *in, 
 		k->follow = follow_link(k, s->link_kbps, permille, dt_us);
 		k->rate_kbps = k->recent_kbps = 0;
 		share += k->airtime;
+		c->tx_kbps += k->tx_kbps;
 	}
 	c->share_permille = share / AIR_FRACTION;
 }
@@ -171,10 +177,23 @@ static unsigned measure_flows(struct control *c, const struct control_input *in,
 	return n;
 }
 
-/* Time that what stands in a station's own queues takes. */
-static uint32_t own_queue_us(const struct station_state *k)
+/* Time that what stands in a station's own queues takes. To a law of uploads these are ACKs and what else goes down. */
+static uint32_t own_queue_us(const struct control *c, const struct station_state *k)
 {
-	return k ? time_of(k->backlog_bytes, k->recent_kbps) : 0;
+	return k ? time_of(k->backlog_bytes, c->law->uplink ? k->tx_kbps : k->recent_kbps) : 0;
+}
+
+/* What goes down, of all stations. */
+static uint32_t down_kbps(const struct control *c)
+{
+	return c->law->uplink ? c->tx_kbps : c->rate_kbps;
+}
+
+/* Round trip between access point and client: by what is under way (Little's law). What is under way of an upload was
+ * not seen yet: there its timestamps tell, from an ACK that goes down to the data that answers it. */
+static uint32_t client_rtt_us(const struct control *c, const struct control_flow *f, const struct flow_state *s)
+{
+	return c->law->uplink ? f->rtt_down_us : time_of(s->unacked_bytes, s->recent_kbps);
 }
 
 static bool sends(const struct station_state *k)
@@ -182,16 +201,17 @@ static bool sends(const struct station_state *k)
 	return k && k->sent_kbps > k->recent_kbps / SENDS_DIVISOR;
 }
 
-/* Time that a flow's data waits at the AP and on the air beyond the least that it ever took. A backlog that the kernel
- * shows is the least of it: a driver may hide more, and round trips tell. Not those of a station that sends: its ACKs
- * wait behind its own data, and windows made smaller for that would leave the air to uploads. */
-static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct flow_state *s,
+/* Time that a flow's data, or an upload's ACKs, wait at the AP and on the air beyond the least that it ever took. A
+ * backlog that the kernel shows is the least of it: a driver may hide more, and round trips tell. Not those of a
+ * download to a station that sends: its ACKs wait behind its own data, and windows made smaller for that would leave
+ * the air to uploads. */
+static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct active *a,
 			 const struct station_state *k)
 {
-	const uint32_t rtt_us = time_of(s->unacked_bytes, s->recent_kbps), base_us = smallest_of(&c->base_down);
-	const uint32_t own_us = own_queue_us(k), shared_us = time_of(in->backlog_bytes, c->rate_kbps);
+	const uint32_t rtt_us = client_rtt_us(c, a->in, a->s), base_us = smallest_of(&c->base_down);
+	const uint32_t own_us = own_queue_us(c, k), shared_us = time_of(in->backlog_bytes, down_kbps(c));
 	const uint32_t seen_us = own_us > shared_us ? own_us : shared_us;
-	const uint32_t by_rtt_us = rtt_us > base_us && !sends(k) ? rtt_us - base_us : 0;
+	const uint32_t by_rtt_us = rtt_us > base_us && (c->law->uplink || !sends(k)) ? rtt_us - base_us : 0;
 
 	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
 }
@@ -214,19 +234,21 @@ static void measure_queues(struct control *c, const struct control_input *in, un
 		a->base_us = smallest_of(&c->base_down) + a->in->rtt_up_us;
 		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
 			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
-		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, a->in->rtt_up_us);
+		/* What the AP does not see of it is on the other side: of a download between server and AP. */
+		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, c->law->uplink ? a->in->rtt_down_us
+												   : a->in->rtt_up_us);
 		a->binds = fills(a, BINDS_PERMILLE);
 		a->exceeds = fills(a, EXCEEDS_PERMILLE);
-		a->starves = a->binds && a->s->rate_kbps && k && k->own_queues &&
-			     own_queue_us(k) < c->turn_us / STARVED_DIVISOR;
-		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a->s, k) : 0;
+		a->starves = a->binds && a->s->rate_kbps && k && k->own_queues && !c->law->uplink &&
+			     own_queue_us(c, k) < c->turn_us / STARVED_DIVISOR;
+		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
 		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
 		weight += a->s->rate_kbps;
 	}
 	c->queue_us = weight ? (uint32_t)(weighted / weight) : 0;
 	for (i = 0; i < in->n_stations; i++)
 		backlog += in->stations[i].backlog_bytes;
-	c->backlog_us = smooth(c->backlog_us, time_of(backlog, c->rate_kbps), dt_us, QUEUE_TAU_US);
+	c->backlog_us = smooth(c->backlog_us, time_of(backlog, down_kbps(c)), dt_us, QUEUE_TAU_US);
 }
 
 bool control_any_binds(const struct control *c, unsigned n)

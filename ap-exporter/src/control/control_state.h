@@ -47,9 +47,11 @@ struct station_state {
 	uint32_t follow; /* by this factor, in FOLLOW_ONE, windows follow the link in this step */
 	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
 	bool own_queues;
-	/* Of a law about stations (control_marks.c). */
 	uint64_t tx_bytes;
 	uint32_t tx_kbps; /* sent to it, whatever it is, smoothed over QUEUE_TAU_US */
+	/* Of the law backlog_cap: flows of this step, and what the table says, in segments; 0: not worked out yet. */
+	uint32_t n_flows, cap_pkts;
+	/* Of a law about stations (control_marks.c). */
 	uint32_t fast_bytes; /* its backlog, smoothed over MARK_TAU_US */
 	uint32_t wait_us, fast_us; /* time that its queue takes: by the backlog over QUEUE_TAU_US, over MARK_TAU_US */
 	uint8_t marks; /* set; 0: none */
@@ -58,11 +60,18 @@ struct station_state {
 	uint16_t place;
 };
 
+/* The largest value of the last 5 to 10 seconds (MOST_US in law_backlog_cap.c). */
+struct largest {
+	uint32_t now, before;
+	uint64_t since_us;
+};
+
 /* A flow of this step. */
 struct active {
 	const struct control_flow *in;
 	struct flow_state *s;
 	uint32_t base_us, flight_bytes; /* round trip without a wait; what is under way */
+	uint32_t table_pkts; /* backlog_cap's: this flow's part of its station's cap, in segments */
 	bool eligible, binds;
 	bool exceeds; /* more is under way than the window allows: the clamp has yet to take effect */
 	bool starves; /* its queue is all but empty because of the window: the station could be sent more */
@@ -73,6 +82,7 @@ struct control {
 	unsigned max_flows, max_stations;
 	uint64_t t_us, step;
 	struct smallest base_down; /* of all flows: one that begins in a queue never saw the smallest of its own */
+	uint32_t tx_kbps; /* sent to all stations, whatever it is */
 	/* Capacity: of the last step that had a queue. In cost units, and plain. */
 	uint64_t capacity_us;
 	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, turn_us, target_us, share_permille;
@@ -87,6 +97,8 @@ struct control {
 	/* The law, and what is its own. */
 	const struct law_ops *law;
 	uint32_t values[LAW_VALUES], value_bytes; /* direct's: one a class; the one in force */
+	struct largest delivered; /* backlog_cap's: of all uploads together, kbit/s */
+	uint64_t capped_us; /* when its table was last looked at */
 	struct control_stats stats;
 	struct flow_state *flows;
 	struct station_state *stations;

@@ -39,7 +39,7 @@ int controller_new(struct controller **out, const struct controller_config *conf
 	ret = observation_new(&c->shared.seen, config->pipeline);
 	if (!ret)
 		ret = effects_new(&c->shared.effects[OAL_ACTION_KIND_RWND], &effects_rwnd,
-				  c->shared.seen.max_flows);
+				  RWND_DIRECTIONS * c->shared.seen.max_flows);
 	if (!ret)
 		ret = effects_new(&c->shared.effects[OAL_ACTION_KIND_MARK], &effects_mark,
 				  c->shared.seen.max_stations);
@@ -156,7 +156,7 @@ static void report(struct controller *c)
 	if (rwnd_of(c))
 		rwnd_stats(rwnd_of(c), &data_path);
 	if (t.window_mode == OAL_POLICY_MODE_ENFORCE)
-		action_alarm_second(&c->alarm, data_path.in_force, data_path.packets_seen);
+		action_alarm_second(&c->alarm, &data_path);
 	else
 		action_alarm_reset(&c->alarm);
 	row = (struct oal_control_row){

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct law_ops *const laws[] = { &law_fair_window, &law_direct, &law_mark };
+static const struct law_ops *const laws[] = { &law_fair_window, &law_direct, &law_mark, &law_backlog_cap };
 
 const struct law_ops *law_find(const char *name)
 {

@@ -16,7 +16,9 @@ struct control;
 struct control_input;
 struct station_state;
 
-/* A law is about flows, or about stations: then it has `marks`, and of what follows `prepare` at the most. */
+/* A law is about flows, or about stations: then it has `marks`, and of what follows `prepare` at the most. Flows are
+ * those with data on its way down; of an `uplink` law those with data on its way up, and it lowers the windows of
+ * servers. */
 struct law_ops {
 	const char *name; /* as in a bundle */
 	/* Which packets to this station get CE from now on: MARK_… of mark/mark.h; 0: none. `*reason`: why. */
@@ -33,11 +35,12 @@ struct law_ops {
 	uint64_t (*window)(struct control *, unsigned i, uint64_t dt_us, uint32_t *cwnd_bytes);
 	bool holds_while_binding; /* a clamp that binds is itself a reason to go on */
 	bool follows_links; /* windows are scaled with the PHY rate, by policy.link_follow_permille */
+	bool uplink;
 	uint32_t set_divisor; /* a window that moved by more than this part is set at once, others with the next renewal
 			       */
 };
 
-extern const struct law_ops law_fair_window, law_direct, law_mark;
+extern const struct law_ops law_fair_window, law_direct, law_mark, law_backlog_cap;
 
 /* NULL: there is no such law. */
 const struct law_ops *law_find(const char *name);

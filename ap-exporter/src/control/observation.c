@@ -9,9 +9,9 @@
 
 enum {
 	QUIET_US = 1000000, /* a flow without data for longer takes no part */
-	DEFAULT_MSS = 1460, /* bytes, of a client whose SYN was not seen */
+	DEFAULT_MSS = 1460, /* bytes, of an end whose SYN was not seen */
 	TIMESTAMPS = 12, /* bytes that TCP's option takes from a segment */
-	DOWN = OBSERVATION_DOWN, CLIENT = OBSERVATION_CLIENT,
+	DOWN = OBSERVATION_DOWN, UP = OBSERVATION_UP,
 };
 
 int observation_new(struct observation *o, const struct pipeline *p)
@@ -73,9 +73,9 @@ static void observe_stations(struct observation *o)
 	}
 }
 
-uint16_t observation_mss(const struct flow *f)
+uint16_t observation_mss(const struct flow *f, unsigned direction)
 {
-	const uint16_t mss = f->mss_bytes[CLIENT] ? f->mss_bytes[CLIENT] : DEFAULT_MSS;
+	const uint16_t told = f->mss_bytes[observation_receiver(direction)], mss = told ? told : DEFAULT_MSS;
 
 	return mss > RWND_MIN_MSS + TIMESTAMPS ? mss - TIMESTAMPS : RWND_MIN_MSS;
 }
@@ -87,15 +87,16 @@ uint64_t observation_flow_id(const struct observation *o, uint16_t flow)
 	return id ? id : 1;
 }
 
-static void observe_flows(struct observation *o, uint64_t t_us)
+static void observe_flows(struct observation *o, uint64_t t_us, unsigned direction)
 {
 	const struct flow_table *t = pipeline_flow_table(o->pipeline);
+	const unsigned receiver = observation_receiver(direction);
 	uint16_t i;
 
 	o->n_flows = 0;
 	for (i = t->newest; i != FLOW_NONE && t->flows[i].last_us + QUIET_US >= t_us; i = t->flows[i].older) {
 		const struct flow *f = &t->flows[i];
-		const struct flow_direction *d = &f->dir[DOWN];
+		const struct flow_direction *d = &f->dir[direction];
 
 		if (!d->payload_us || d->payload_us + QUIET_US < t_us || f->closing)
 			continue;
@@ -103,24 +104,24 @@ static void observe_flows(struct observation *o, uint64_t t_us)
 			.id = observation_flow_id(o, i),
 			.delivered_bytes = d->delivered_bytes,
 			.unacked_bytes = flow_unacked(d),
-			.rtt_down_us = d->srtt_us,
-			.rtt_up_us = f->dir[!DOWN].srtt_us,
+			.rtt_down_us = f->dir[DOWN].srtt_us,
+			.rtt_up_us = f->dir[UP].srtt_us,
 			.place = i,
 			.station = find_station(o, f->station_mac, &o->station_of_flow[i]),
-			.mss_bytes = observation_mss(f),
+			.mss_bytes = observation_mss(f, direction),
 			.server_port = f->server_port,
-			.announced_bytes = flow_has_rwnd(f, DOWN) ? d->rwnd_bytes : 0,
-			.scale = f->scale[CLIENT],
-			.can_clamp = f->scale_state[CLIENT] == FLOW_SCALE_KNOWN &&
+			.announced_bytes = flow_has_rwnd(f, direction) ? d->rwnd_bytes : 0,
+			.scale = f->scale[receiver],
+			.can_clamp = f->scale_state[receiver] == FLOW_SCALE_KNOWN &&
 				     !pipeline_station_bypassed(o->pipeline, f->station_mac),
 		};
 	}
 }
 
-void observation_read(struct observation *o, uint64_t t_us)
+void observation_read(struct observation *o, uint64_t t_us, unsigned direction)
 {
 	observe_stations(o);
-	observe_flows(o, t_us);
+	observe_flows(o, t_us, direction);
 }
 
 uint32_t observation_shared_backlog(const struct observation *o)

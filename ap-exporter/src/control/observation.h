@@ -10,8 +10,12 @@
 struct flow;
 struct pipeline;
 
-/* Side of a window scale, and direction of data, as in packet/flow.h. */
-enum { OBSERVATION_DOWN = 0, OBSERVATION_CLIENT = 1 };
+/* Direction of data, and the side whose windows hold it back, as in packet/flow.h. */
+enum { OBSERVATION_DOWN = 0, OBSERVATION_UP = 1 };
+static inline unsigned observation_receiver(unsigned direction)
+{
+	return !direction;
+}
 
 struct observation {
 	const struct pipeline *pipeline;
@@ -26,13 +30,13 @@ struct observation {
 /* Sized by the pipeline. `o` is all zero. -ENOMEM: what there is, is observation_free()'s. */
 int observation_new(struct observation *o, const struct pipeline *);
 void observation_free(struct observation *);
-/* What is there at `t_us`, realtime. Allocates nothing. */
-void observation_read(struct observation *, uint64_t t_us);
+/* What is there at `t_us`, realtime; flows that have data in this direction. Allocates nothing. */
+void observation_read(struct observation *, uint64_t t_us, unsigned direction);
 /* Backlog of queueing disciplines on the Wi-Fi ports: a parent's holds its children's. */
 uint32_t observation_shared_backlog(const struct observation *);
 /* What a flow is called in rows; never 0. */
 uint64_t observation_flow_id(const struct observation *, uint16_t flow);
-/* Payload of a full segment to the client. */
-uint16_t observation_mss(const struct flow *);
+/* Payload of a full segment in this direction. */
+uint16_t observation_mss(const struct flow *, unsigned direction);
 
 #endif

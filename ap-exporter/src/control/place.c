@@ -110,9 +110,16 @@ static void write_row(const struct place *p, struct place_shared *shared, const 
 	pipeline_row(shared->pipeline, OAL_ACTION, &row);
 }
 
-static int want(const struct place *p, struct place_shared *shared, const struct control_action *a, const void *key)
+/* Of data in which direction are the flows? */
+static unsigned direction_of(const struct place *p)
 {
-	const struct effects_subject subject = {a->place, a->id, key};
+	return p->law->uplink ? OBSERVATION_UP : OBSERVATION_DOWN;
+}
+
+static int want(const struct place *p, struct place_shared *shared, const struct control_action *a, uint16_t place,
+		const void *key)
+{
+	const struct effects_subject subject = {place, a->id, key};
 
 	return effects_want(&shared->effects[place_kind(p)], p->number, &subject, value_of(p, a), p->policy.ttl_us,
 			    shared->monotonic_ns() / 1000);
@@ -126,18 +133,20 @@ static int set_marks(const struct place *p, struct place_shared *shared, const s
 			: interval_us < MARK_MIN_INTERVAL_US ? MARK_MIN_INTERVAL_US
 							     : interval_us);
 
-	return want(p, shared, a, &key);
+	return want(p, shared, a, a->place, &key);
 }
 
 static int set_window(const struct place *p, struct place_shared *shared, const struct control_action *a)
 {
 	const struct flow *f = &pipeline_flow_table(shared->pipeline)->flows[a->place];
+	const unsigned direction = direction_of(p);
 	struct rwnd_flow flow = {
 		.client_port = f->client_port,
 		.server_port = f->server_port,
 		.addr_len = f->addr_len,
-		.scale = f->scale[OBSERVATION_CLIENT],
-		.mss_bytes = observation_mss(f),
+		.scale = f->scale[observation_receiver(direction)],
+		.direction = direction == OBSERVATION_UP ? RWND_DOWN : RWND_UP, /* of the ACKs */
+		.mss_bytes = observation_mss(f, direction),
 	};
 
 	/* It is gone, and its place taken: the clamp ends by itself. */
@@ -145,7 +154,8 @@ static int set_window(const struct place *p, struct place_shared *shared, const 
 		return 0;
 	memcpy(flow.client_addr, f->client_addr, sizeof flow.client_addr);
 	memcpy(flow.server_addr, f->server_addr, sizeof flow.server_addr);
-	return want(p, shared, a, &flow);
+	/* A flow's two windows are two subjects: they are met with those of other policies each for itself. */
+	return want(p, shared, a, (uint16_t)(flow.direction * shared->seen.max_flows + a->place), &flow);
 }
 
 static int carry_out(const struct place *p, struct place_shared *shared, const struct control_action *a)
@@ -258,7 +268,7 @@ static void step(struct place *p, struct place_shared *shared, uint64_t t_us, co
 	uint64_t took_ns;
 	unsigned n;
 
-	observation_read(&shared->seen, t_us);
+	observation_read(&shared->seen, t_us, direction_of(p));
 	query_model(p, shared, bundle_window(candidate->bundle));
 	if (last->number && last->verdict.bundle == p->bundle) {
 		in.predicted_us = last->verdict.instant_us;

@@ -36,7 +36,7 @@ struct helper_flow {
 
 struct helper_record {
 	uint32_t magic, number; /* number: of the records of this channel, from 0 */
-	uint8_t command, slot, port, unused;
+	uint8_t command, slot, port, direction; /* direction: of the flow, enum rwnd_direction */
 	struct helper_flow flow; /* rewrite: SET, RELEASE */
 	uint8_t mac[6]; /* tap: SET, RELEASE, READ; marks: SET, RELEASE */
 	uint8_t scale; /* these: rewrite, SET; marks, SET: which marks, their interval in µs as `bytes`, and ttl_ms */
@@ -46,7 +46,7 @@ struct helper_record {
 };
 _Static_assert(sizeof(struct helper_record) == 64, "no padding that could say anything");
 
-enum { HELPER_VALUES = 16 };
+enum { HELPER_VALUES = 32 };
 
 struct helper_answer {
 	uint32_t magic, number; /* of the record that it answers */

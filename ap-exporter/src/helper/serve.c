@@ -12,14 +12,15 @@ struct helper_slot helper_slots[HELPER_SLOTS];
 /* Has a record nothing in it but these fields? */
 static bool has_only(const struct helper_record *r, unsigned fields, bool of_port)
 {
-	struct helper_record whole = { .magic = HELPER_MAGIC, .number = r->number };
+	struct helper_record whole = { .magic = HELPER_MAGIC, .number = r->number, .command = r->command };
 
-	whole.command = r->command;
 	whole.slot = r->slot;
 	if (of_port)
 		whole.port = r->port;
-	if (fields & HELPER_FLOW)
+	if (fields & HELPER_FLOW) {
 		whole.flow = r->flow;
+		whole.direction = r->direction;
+	}
 	if (fields & HELPER_MAC)
 		memcpy(whole.mac, r->mac, sizeof whole.mac);
 	if (fields & HELPER_CLAMP) {

@@ -57,10 +57,10 @@ void bundle_free(struct bundle *);
 const struct bundle_head *bundle_head(const struct bundle *);
 /* All live as long as the bundle. Names of features are not in a bundle: `name` and `names` of the program are NULL. */
 const struct oal_feature_program *bundle_program(const struct bundle *);
-const struct tree *bundle_tree(const struct bundle *); /* of role class; every bundle has it */
+const struct tree *bundle_tree(const struct bundle *); /* of role class; NULL: it has none */
 const struct sum *bundle_window(const struct bundle *); /* of role window; NULL: it has none */
 const struct bundle_law *bundle_law(const struct bundle *);
-unsigned bundle_n_models(const struct bundle *); /* 1 to OAL_SETTING_MAX_BUNDLE_MODELS */
+unsigned bundle_n_models(const struct bundle *); /* at most OAL_SETTING_MAX_BUNDLE_MODELS */
 const struct model *bundle_model(const struct bundle *, unsigned i);
 /* What the bundle asks for; how far an AP goes is its own matter. */
 enum oal_policy_mode bundle_mode(const struct bundle *);

@@ -12,14 +12,16 @@ enum { MAX_SUBJECTS = 2 };
 struct known {
 	const char *name, *subjects[MAX_SUBJECTS];
 	unsigned n_values;
+	bool needs_class; /* else it goes by what it measures, and a bundle may have no model */
 };
 
-static const struct known laws[] = { { "fair_window", { "flow" }, 0 },
-                                     { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES },
-                                     { "mark", { "station" }, 0 } };
-static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0 }, { "mark", { "station" }, 0 } };
+static const struct known laws[] = { { "fair_window", { "flow" }, 0, true },
+                                     { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES, true },
+                                     { "mark", { "station" }, 0, false },
+                                     { "backlog_cap", { "flow" }, 0, false } };
+static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0, false }, { "mark", { "station" }, 0, false } };
 
-const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", 0, { 0 } };
+const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", true, 0, { 0 } };
 
 static bool is(const char *name, const struct pb_field *f)
 {
@@ -63,6 +65,7 @@ int bundle_law_read(struct bundle_law *law, const struct part *part, char *err, 
 	}
 	law->name = known->name;
 	law->action = action->name;
+	law->needs_class = known->needs_class;
 	if (f[LAW_VALUES].n != known->n_values) {
 		snprintf(err, err_size, "law %s has %u values; %u", law->name, f[LAW_VALUES].n, known->n_values);
 		return -EINVAL;

@@ -2,6 +2,7 @@
 #ifndef OAL_BUNDLE_LAW_H
 #define OAL_BUNDLE_LAW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,9 +12,10 @@ enum { BUNDLE_LAW_VALUES = 4 };
 
 /* The names are of the contract's lists, and live for ever. */
 struct bundle_law {
-	const char *name; /* fair_window, direct, mark */
+	const char *name; /* fair_window, direct, mark, backlog_cap */
 	const char *subject; /* flow, station, ap */
 	const char *action; /* rwnd, mark */
+	bool needs_class; /* it goes by the class, and there must be a model of this role */
 	unsigned n_values;
 	int64_t values[BUNDLE_LAW_VALUES]; /* direct: one a class; 0: nothing is done */
 };

@@ -22,7 +22,7 @@ struct bundle {
 	struct bundle_law law;
 	struct model models[OAL_SETTING_MAX_BUNDLE_MODELS];
 	unsigned n_models;
-	const struct tree *tree; /* of role class */
+	const struct tree *tree; /* of role class; NULL: it has none */
 	const struct sum *window; /* of role window; NULL: it has none */
 	size_t size; /* of the whole */
 	_Alignas(int64_t) uint8_t memory[]; /* of program and models */

@@ -158,11 +158,12 @@ static enum oal_bundle_reason check_roles(struct opening *o)
 {
 	const struct opening_model *c = find_role(o, class), *w = find_role(o, window);
 
-	if (!c)
+	if (!c && o->law.needs_class)
 		return REFUSE(o, UNSUPPORTED_FORMAT, "law %s needs a model of role class", o->law.name);
-	if (c->ops != &model_tree || (w && w->ops != &model_sum))
-		return REFUSE(o, UNSUPPORTED_FORMAT, "role %s is not of kind %s",
-		              c->ops != &model_tree ? class : window, c->ops != &model_tree ? "tree" : "sum");
+	if (c && c->ops != &model_tree)
+		return REFUSE(o, UNSUPPORTED_FORMAT, "role %s is not of kind tree", class);
+	if (w && w->ops != &model_sum)
+		return REFUSE(o, UNSUPPORTED_FORMAT, "role %s is not of kind sum", window);
 	return OAL_BUNDLE_REASON_NONE;
 }
 
@@ -186,8 +187,8 @@ static enum oal_bundle_reason read_format_2(struct opening *o)
 	struct part message;
 	struct pb_list list;
 
-	if (!o->fields[BUNDLE_MODELS].n || o->fields[BUNDLE_MODELS].n > OAL_SETTING_MAX_BUNDLE_MODELS)
-		return REFUSE(o, UNSUPPORTED_FORMAT, "%u models; 1 to %d", o->fields[BUNDLE_MODELS].n,
+	if (o->fields[BUNDLE_MODELS].n > OAL_SETTING_MAX_BUNDLE_MODELS)
+		return REFUSE(o, UNSUPPORTED_FORMAT, "%u models; at most %d", o->fields[BUNDLE_MODELS].n,
 		              OAL_SETTING_MAX_BUNDLE_MODELS);
 	pb_list_begin(&list, o->payload, o->len, BUNDLE_MODELS, PB_MESSAGE);
 	while (reason == OAL_BUNDLE_REASON_NONE && pb_list_bytes(&list, &message.at, &message.len)) {

@@ -257,15 +257,16 @@ static unsigned count_missing(const int64_t *features, unsigned n)
 bool inference_evaluate(struct inference *f, const struct feature_vector *x, struct verdict *out)
 {
 	const struct candidate *c = atomic_load_explicit(&f->in_force, memory_order_relaxed);
-	const struct tree *tree;
+	const struct tree *tree = c ? bundle_tree(c->bundle) : NULL;
 	struct tree_leaf leaf;
 	uint64_t start_ns;
 
+	if (c && !tree)
+		return false;
 	if (!c || c->feature_hash != x->program_id || bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF) {
 		f->stats.undecided++;
 		return false;
 	}
-	tree = bundle_tree(c->bundle);
 	start_ns = f->c.now_ns ? f->c.now_ns() : 0;
 	out->leaf = (uint16_t)tree_apply(tree, x->values);
 	out->eval_ns = x->took_ns + (f->c.now_ns ? (uint32_t)(f->c.now_ns() - start_ns) : 0);

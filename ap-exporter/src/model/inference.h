@@ -87,7 +87,8 @@ void inference_advance(struct inference *);
 const struct oal_bundle_status_row *inference_enter(struct inference *);
 /* The next row that the agent's thread has to report. False: none. */
 bool inference_next_status(struct inference *, struct oal_bundle_status_row *);
-/* False: there is no verdict, for want of a bundle for this program, or because its policy is off. */
+/* False: there is no verdict, for want of a bundle for this program, because its policy is off, or because its law goes
+ * without a class. */
 bool inference_evaluate(struct inference *, const struct feature_vector *, struct verdict *);
 void inference_stats(const struct inference *, struct inference_stats *);
 const struct inference_last *inference_last(const struct inference *);

@@ -132,7 +132,8 @@ static void print_content(FILE *out, const struct bundle *b)
 	print_text(out, "mode", modes[bundle_mode(b)]);
 	fprintf(out, ", \"features\": %" PRIu32, bundle_program(b)->n);
 	print_hex(out, "program", bundle_program(b)->hash, sizeof bundle_program(b)->hash);
-	fprintf(out, ", \"tree\": {\"nodes\": %u, \"depth\": %u}", t->n, depth_of(t->nodes, 0));
+	if (t)
+		fprintf(out, ", \"tree\": {\"nodes\": %u, \"depth\": %u}", t->n, depth_of(t->nodes, 0));
 	if (w)
 		fprintf(out, ", \"window\": {\"trees\": %u, \"nodes\": %u, \"inputs\": %u}", w->n_trees, w->n_nodes,
 		        w->n_inputs);
@@ -268,6 +269,11 @@ int inspect_predict(const char *path, FILE *in, FILE *out)
 	free(bytes);
 	if (reason != OAL_BUNDLE_REASON_NONE) {
 		log_error("%s: %s: %s", path, bundle_reason_name(reason), err);
+		return 1;
+	}
+	if (!bundle_tree(b)) {
+		log_error("%s: it has no model of role class: nothing is predicted", path);
+		bundle_free(b);
 		return 1;
 	}
 	n = bundle_program(b)->n + flow_inputs(bundle_window(b));

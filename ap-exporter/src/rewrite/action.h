@@ -29,7 +29,22 @@ struct action_stats {
 	bool ready; /* now: the data path is there (bridge up, program attached) */
 	/* Of subjects with an effect, where the data path counts them. */
 	uint64_t packets_seen, packets_changed, packets_skipped;
+	/* Those of them that are of the way down; the rest is of the way up. For actions whose subject has a way. */
+	struct action_way {
+		uint32_t in_force;
+		uint64_t packets_seen, packets_changed, packets_skipped;
+	} down;
 };
+
+static inline struct action_way action_way_up(const struct action_stats *s)
+{
+	return (struct action_way){
+		.in_force = s->in_force - s->down.in_force,
+		.packets_seen = s->packets_seen - s->down.packets_seen,
+		.packets_changed = s->packets_changed - s->down.packets_changed,
+		.packets_skipped = s->packets_skipped - s->down.packets_skipped,
+	};
+}
 
 /* `config` is the section of the action's kind (rwnd: struct config_rwnd), `key` names a subject (rwnd: struct
  * rwnd_flow), `value` is what it gets (rwnd: bytes). */

@@ -146,19 +146,19 @@ static void write_tcp_match(struct out *o, bool v6)
 
 static void write_flow_match(struct out *o, const struct rwnd_flow *f)
 {
-	const bool v6 = f->addr_len == 16;
+	const bool v6 = f->addr_len == 16, up = f->direction == RWND_UP;
 
 	write_number(o, 4, NXM_REG15);
 	write_number(o, 4, 0);
 	write_tcp_match(o, v6);
 	write_number(o, 4, v6 ? OXM(IPV6_SRC, 16) : OXM(IPV4_SRC, 4));
-	write_bytes(o, f->client_addr, v6 ? 16 : 4);
+	write_bytes(o, up ? f->client_addr : f->server_addr, v6 ? 16 : 4);
 	write_number(o, 4, v6 ? OXM(IPV6_DST, 16) : OXM(IPV4_DST, 4));
-	write_bytes(o, f->server_addr, v6 ? 16 : 4);
+	write_bytes(o, up ? f->server_addr : f->client_addr, v6 ? 16 : 4);
 	write_number(o, 4, OXM(TCP_SRC, 2));
-	write_number(o, 2, f->client_port);
+	write_number(o, 2, up ? f->client_port : f->server_port);
 	write_number(o, 4, OXM(TCP_DST, 2));
-	write_number(o, 2, f->server_port);
+	write_number(o, 2, up ? f->server_port : f->client_port);
 }
 
 static size_t begin_match(struct out *o)

@@ -1,9 +1,9 @@
 /* openflow.h: the few OpenFlow 1.3 messages that the rewrite needs, as bytes. Pure: no socket, no state.
  *
  * A clamp is one flow of the bridge's table 0, above every other: it matches one TCP connection's packets from client
- * to server, has the window lowered by rewrite_rwnd (openwrt/openvswitch/), and hands the packet to the bridge's own
- * flows. For that it marks the packet in register 15, which it wants to be 0 itself, and looks it up again. VLAN tags
- * do not matter to the match. */
+ * to server (RWND_UP) or from server to client (RWND_DOWN), has the window lowered by rewrite_rwnd
+ * (openwrt/openvswitch/), and hands the packet to the bridge's own flows. For that it marks the packet in register 15,
+ * which it wants to be 0 itself, and looks it up again. VLAN tags do not matter to the match. */
 #ifndef OAL_OPENFLOW_H
 #define OAL_OPENFLOW_H
 

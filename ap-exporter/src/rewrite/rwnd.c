@@ -153,15 +153,27 @@ void rwnd_stats(struct rwnd *r, struct action_stats *s)
 		.errors = f->errors,
 		.expired = f->expired,
 		.in_force = rwnd_clamps_count(f->clamps),
+		.down.in_force = rwnd_clamps_count_of(f->clamps, RWND_DOWN),
 	};
 	r->action.ops->stats(&r->action, s);
+}
+
+static void json_way(struct json *j, const char *name, const struct action_way *w)
+{
+	json_add(j, ", \"%s\": {\"clamps\": %u", name, w->in_force);
+	json_count(j, "acks_seen", w->packets_seen);
+	json_count(j, "acks_clamped", w->packets_changed);
+	json_count(j, "acks_skipped", w->packets_skipped);
+	json_add(j, "}");
 }
 
 void rwnd_json(struct rwnd *r, struct json *j)
 {
 	struct action_stats s;
+	struct action_way up;
 
 	rwnd_stats(r, &s);
+	up = action_way_up(&s);
 	json_add(j, "{\"backend\": \"%s\", \"ready\": %s", r->action.ops->name, s.ready ? "true" : "false");
 	json_count(j, "clamps", s.in_force);
 	json_count(j, "sets", s.sets);
@@ -171,6 +183,8 @@ void rwnd_json(struct rwnd *r, struct json *j)
 	json_count(j, "acks_seen", s.packets_seen);
 	json_count(j, "acks_clamped", s.packets_changed);
 	json_count(j, "acks_skipped", s.packets_skipped);
+	json_way(j, "up", &up);
+	json_way(j, "down", &s.down);
 	if (r->action.ops->json)
 		r->action.ops->json(&r->action, j);
 	json_add(j, "}");

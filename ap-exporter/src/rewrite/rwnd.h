@@ -1,4 +1,6 @@
-/* rwnd.h: lowers the receive window that a Wi-Fi client announces to a server, in the ACKs on their way up.
+/* rwnd.h: lowers the receive window that one end of a TCP connection announces to the other, in its ACKs: a Wi-Fi
+ * client's on their way up, which holds back what the server sends, or the server's on their way down, which holds
+ * back what the client sends. Both ways of one connection may be clamped at once, each for itself.
  *
  * An action (action.h) with two backends: `ovs`, an Open vSwitch action, and `bpf`, a tc program on the access point's
  * port. Whatever the backend: a window is only ever lowered, never below RWND_FLOOR_MSS segments; SYN and RST are left
@@ -28,12 +30,18 @@ enum {
  * where learns_scale. */
 enum { RWND_SCALE_LEARNED = 255 };
 
-/* A flow whose data goes down. Ports in host order; addresses are 4 or 16 bytes, in network order. */
+/* Which way the ACKs go whose windows are lowered; the data goes the other. */
+enum rwnd_direction { RWND_UP, RWND_DOWN, RWND_DIRECTIONS };
+
+/* One way of a connection. Ports in host order; addresses are 4 or 16 bytes, in network order. */
 struct rwnd_flow {
 	uint8_t client_addr[16], server_addr[16];
 	uint16_t client_port, server_port;
 	uint8_t addr_len;
-	uint8_t scale; /* of the client's windows, 0…14; known from its SYN; or RWND_SCALE_LEARNED */
+	/* Of the windows of whoever sends these ACKs (RWND_UP: the client), 0…14; known from its SYN or SYN-ACK; or
+	 * RWND_SCALE_LEARNED. */
+	uint8_t scale;
+	uint8_t direction; /* enum rwnd_direction */
 	uint16_t mss_bytes; /* of the data; the floor is RWND_FLOOR_MSS of these */
 };
 
@@ -61,7 +69,7 @@ void rwnd_release_all(struct rwnd *);
 /* Once a tick: ends clamps whose time is over, answers of the data path, reconnection. `now_us` is monotonic time. */
 void rwnd_poll(struct rwnd *, uint64_t now_us);
 void rwnd_stats(struct rwnd *, struct action_stats *);
-/* The same and what the backend adds, as a JSON object. */
+/* The same, each way by itself too, and what the backend adds, as a JSON object. */
 void rwnd_json(struct rwnd *, struct json *);
 enum oal_rewrite_backend rwnd_backend(const struct rwnd *);
 /* Releases everything. */

@@ -19,9 +19,11 @@
 #include <string.h>
 
 enum {
-	LEAST_SCALES = 1024, /* an LRU map far smaller than its per-CPU batches forgets what was just learned */
-	SCALES_PER_CLAMP = 4, /* flows whose SYN was seen, to those that are clamped: most flows never are */
+	LEAST_SCALES = 2048, /* an LRU map far smaller than its per-CPU batches forgets what was just learned */
+	/* Of flows whose SYN was seen, two each, to those that are clamped: most flows never are. */
+	SCALES_PER_CLAMP = 8,
 };
+_Static_assert((int)RWND_BPF_DIRECTIONS == (int)RWND_DIRECTIONS, "each has its counters");
 _Static_assert(RWND_BPF_LEARNED == RWND_SCALE_LEARNED, "a flow's scale goes into the map as it is");
 
 struct backend {
@@ -29,7 +31,7 @@ struct backend {
 	struct rwnd_bpf_fds fd;
 	struct tc_ports ports;
 	struct rwnd_programs programs; /* the helper's */
-	struct rwnd_bpf_counts sum; /* as last read */
+	struct rwnd_bpf_counts sum[RWND_DIRECTIONS]; /* as last read */
 	uint64_t late_errors; /* of sets that had been sent */
 	int set_error; /* of the last, where the answer is there at once */
 };
@@ -176,7 +178,8 @@ static void write_address(uint8_t out[16], const uint8_t *addr, unsigned len)
 
 static struct helper_record record_of(const struct rwnd_flow *f)
 {
-	struct helper_record r = { .flow = { .client_port = f->client_port, .server_port = f->server_port } };
+	struct helper_record r = { .direction = f->direction,
+				   .flow = { .client_port = f->client_port, .server_port = f->server_port } };
 
 	write_address(r.flow.client, f->client_addr, f->addr_len);
 	write_address(r.flow.server, f->server_addr, f->addr_len);
@@ -192,7 +195,7 @@ static void on_answer(void *self, const struct helper_answer *a)
 		bpf_object__close(b->object);
 		b->object = NULL;
 	} else if (a->command == HELPER_READ && !a->error) {
-		memcpy(b->sum.n, a->values, sizeof b->sum.n);
+		memcpy(b->sum, a->values, sizeof b->sum);
 	} else if (a->command == HELPER_SET || a->command == HELPER_RELEASE || a->command == HELPER_CLEAR) {
 		b->set_error = a->error;
 		b->late_errors += helper_started();
@@ -247,32 +250,53 @@ static void sum_counters(struct backend *b)
 	helper_send(b->ports.slot, HELPER_READ, &r); /* what was last known stays where it fails */
 }
 
+static struct action_way packets_of(const struct rwnd_bpf_counts *c)
+{
+	struct action_way w = { .packets_changed = c->n[RWND_BPF_CLAMPED] };
+
+	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_REPLACED; i++)
+		w.packets_skipped += c->n[i];
+	w.packets_seen = w.packets_changed + w.packets_skipped;
+	return w;
+}
+
 static void stats(struct action *a, struct action_stats *s)
 {
 	struct backend *b = backend_of(a);
+	struct action_way up, down;
 
 	sum_counters(b);
+	up = packets_of(&b->sum[RWND_UP]);
+	down = packets_of(&b->sum[RWND_DOWN]);
 	s->ready = b->ports.n_attached > 0 && !helper_lost();
 	s->errors += b->ports.attach_errors + b->late_errors;
-	s->packets_changed = b->sum.n[RWND_BPF_CLAMPED];
-	s->packets_skipped = 0;
-	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_REPLACED; i++)
-		s->packets_skipped += b->sum.n[i];
-	s->packets_seen = s->packets_changed + s->packets_skipped;
+	s->packets_seen = up.packets_seen + down.packets_seen;
+	s->packets_changed = up.packets_changed + down.packets_changed;
+	s->packets_skipped = up.packets_skipped + down.packets_skipped;
+	down.in_force = s->down.in_force;
+	s->down = down;
 }
 
-static void json(struct action *a, struct json *j)
+static void json_packets(struct json *j, const char *name, const struct rwnd_bpf_counts *c)
 {
 #define NAME(NAME, name) #name,
 	static const char *const names[] = { RWND_BPF_COUNTERS(NAME) };
 #undef NAME
+
+	json_add(j, ", \"%s\": {", name);
+	for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
+		json_add(j, "%s\"%s\": %llu", i ? ", " : "", names[i], (unsigned long long)c->n[i]);
+	json_add(j, "}");
+}
+
+static void json(struct action *a, struct json *j)
+{
 	struct backend *b = backend_of(a);
 
 	sum_counters(b);
-	json_add(j, ", \"packets\": {");
-	for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
-		json_add(j, "%s\"%s\": %llu", i ? ", " : "", names[i], (unsigned long long)b->sum.n[i]);
-	json_add(j, "}, \"ports\": [");
+	json_packets(j, "packets", &b->sum[RWND_UP]);
+	json_packets(j, "packets_down", &b->sum[RWND_DOWN]);
+	json_add(j, ", \"ports\": [");
 	for (unsigned i = 0; i < b->ports.n; i++) {
 		const struct tc_port *p = &b->ports.ports[i];
 

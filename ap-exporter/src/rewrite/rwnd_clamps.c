@@ -12,7 +12,8 @@ int rwnd_check_clamp(const struct rwnd_flow *f, uint32_t *bytes, uint32_t ttl_ms
 {
 	static const uint8_t nowhere[16];
 
-	if ((f->addr_len != 4 && f->addr_len != 16) || !f->client_port || !f->server_port)
+	if ((f->addr_len != 4 && f->addr_len != 16) || !f->client_port || !f->server_port ||
+	    f->direction >= RWND_DIRECTIONS)
 		return -EINVAL;
 	if (!memcmp(f->client_addr, nowhere, f->addr_len) || !memcmp(f->server_addr, nowhere, f->addr_len))
 		return -EINVAL;
@@ -51,6 +52,7 @@ struct clamp {
 
 struct rwnd_clamps {
 	uint32_t n, max, bucket_mask;
+	uint32_t of[RWND_DIRECTIONS]; /* n, by direction */
 	struct flow_hash_key key;
 	uint64_t earliest_us; /* no clamp ends before */
 	struct clamp *clamps;
@@ -91,6 +93,7 @@ void rwnd_clamps_free(struct rwnd_clamps *t)
 void rwnd_clamps_clear(struct rwnd_clamps *t)
 {
 	t->n = 0;
+	memset(t->of, 0, sizeof t->of);
 	t->earliest_us = UINT64_MAX;
 	memset(t->buckets, 0xff, (t->bucket_mask + 1) * sizeof *t->buckets);
 }
@@ -100,17 +103,25 @@ uint32_t rwnd_clamps_count(const struct rwnd_clamps *t)
 	return t->n;
 }
 
+uint32_t rwnd_clamps_count_of(const struct rwnd_clamps *t, enum rwnd_direction direction)
+{
+	return t->of[direction];
+}
+
 static bool same(const struct rwnd_flow *a, const struct rwnd_flow *b)
 {
 	return a->client_port == b->client_port && a->server_port == b->server_port && a->addr_len == b->addr_len &&
+	       a->direction == b->direction &&
 	       !memcmp(a->client_addr, b->client_addr, a->addr_len) &&
 	       !memcmp(a->server_addr, b->server_addr, a->addr_len);
 }
 
 static uint32_t *bucket_of(struct rwnd_clamps *t, const struct rwnd_flow *f)
 {
-	return &t->buckets[flow_hash(&t->key, f->client_addr, f->server_addr, f->addr_len, f->client_port,
-				     f->server_port) & t->bucket_mask];
+	const uint32_t hash = flow_hash(&t->key, f->client_addr, f->server_addr, f->addr_len, f->client_port,
+					f->server_port);
+
+	return &t->buckets[(hash ^ f->direction) & t->bucket_mask];
 }
 
 /* The link that leads to the flow's entry, or the NONE at the end of its chain. */
@@ -133,6 +144,7 @@ int rwnd_clamps_set(struct rwnd_clamps *t, const struct rwnd_flow *f, uint64_t u
 			return -ENOSPC;
 		*link = t->n++;
 		t->clamps[*link].chain = NONE;
+		t->of[f->direction]++;
 	}
 	t->clamps[*link].flow = *f;
 	t->clamps[*link].until_us = until_us;
@@ -146,6 +158,7 @@ static void remove_at(struct rwnd_clamps *t, uint32_t *link)
 {
 	const uint32_t at = *link, last = t->n - 1;
 
+	t->of[t->clamps[at].flow.direction]--;
 	*link = t->clamps[at].chain;
 	if (at != last) {
 		*link_to(t, &t->clamps[last].flow) = at;

@@ -30,5 +30,7 @@ bool rwnd_clamps_remove(struct rwnd_clamps *, const struct rwnd_flow *);
 bool rwnd_clamps_expire(struct rwnd_clamps *, uint64_t now_us, struct rwnd_flow *);
 void rwnd_clamps_clear(struct rwnd_clamps *);
 uint32_t rwnd_clamps_count(const struct rwnd_clamps *);
+/* Those of one direction. */
+uint32_t rwnd_clamps_count_of(const struct rwnd_clamps *, enum rwnd_direction);
 
 #endif

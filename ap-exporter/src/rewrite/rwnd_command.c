@@ -9,7 +9,7 @@
 
 enum {
 	LINE = 512, /* bytes of a command: the longest, with two IPv6 addresses, takes about 150 */
-	MAX_WORDS = 8, /* of a command: `set` has seven, and one too many must show */
+	MAX_WORDS = 9, /* of a command: `set` has eight, and one too many must show */
 	USUAL_MSS = 1448, /* bytes: of Ethernet with timestamps */
 	MAX_SLEEP_MS = 3600000, /* an hour: longer is a slip of the pen */
 };
@@ -74,7 +74,7 @@ static int read_set(struct rwnd_command *c, char **words, unsigned n, char *err,
 	int ret;
 
 	if (n < 4 || n > 6) {
-		snprintf(err, err_size, "usage: set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]]");
+		snprintf(err, err_size, "usage: set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]] [up|down]");
 		return -EINVAL;
 	}
 	ret = read_flow(&c->flow, words, err, err_size);
@@ -97,6 +97,15 @@ static int read_set(struct rwnd_command *c, char **words, unsigned n, char *err,
 	return 0;
 }
 
+/* A direction as the last of a command's words; true: there is one. */
+static bool read_direction(const char *word, uint8_t *direction)
+{
+	const bool down = !strcmp(word, "down");
+
+	*direction = down ? RWND_DOWN : RWND_UP;
+	return down || !strcmp(word, "up");
+}
+
 int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size_t err_size)
 {
 	char text[LINE], *words[MAX_WORDS], *at, *rest;
@@ -112,6 +121,9 @@ int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size
 		words[n++] = at;
 	if (!n || words[0][0] == '#')
 		return 0;
+	if ((!strcmp(words[0], "set") || (!strcmp(words[0], "release") && n > 3)) &&
+	    read_direction(words[n - 1], &c->flow.direction))
+		n--;
 	if (!strcmp(words[0], "set"))
 		return read_set(c, words + 1, n - 1, err, err_size);
 	if (!strcmp(words[0], "release") && n == 2 && !strcmp(words[1], "all")) {
@@ -131,7 +143,7 @@ int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size
 		return 0;
 	}
 	snprintf(err, err_size,
-		 "commands: set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]]; release CLIENT:PORT SERVER:PORT; "
-		 "release all; stats; sleep MS; quit");
+		 "commands: set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]] [up|down]; release CLIENT:PORT "
+		 "SERVER:PORT [up|down]; release all; stats; sleep MS; quit");
 	return -EINVAL;
 }

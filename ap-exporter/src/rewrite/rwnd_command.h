@@ -13,9 +13,10 @@ struct rwnd_command {
 };
 
 /*
- * Reads a line: `set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]]`, `release CLIENT:PORT SERVER:PORT`, `release
- * all`, `stats`, `sleep MS`, `quit`. IPv6 addresses are in brackets. Without SCALE the backend's own knowledge
- * counts. An empty line and one that starts with # is RWND_NOTHING. 0, or -EINVAL with what is wrong in `err`.
+ * Reads a line: `set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]] [up|down]`, `release CLIENT:PORT SERVER:PORT
+ * [up|down]`, `release all`, `stats`, `sleep MS`, `quit`. IPv6 addresses are in brackets. Without SCALE the backend's
+ * own knowledge counts; without a direction the client's ACKs on their way up are meant. An empty line and one that
+ * starts with # is RWND_NOTHING. 0, or -EINVAL with what is wrong in `err`.
  */
 int rwnd_command_parse(struct rwnd_command *, const char *line, char *err, size_t err_size);
 

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Whose flows are whose: "OALrwnd" for the clamps, "OALtest" for what rwnd_check() asks, which must not touch the
- * clamps of an agent. */
+ * clamps of an agent. Clamps of the way down have the next cookie, so that each way is counted by itself. */
 #define COOKIE_CLAMPS UINT64_C(0x4f414c72776e6400)
 #define COOKIE_CHECK UINT64_C(0x4f414c7465737400)
 
@@ -35,7 +35,10 @@ struct ovs {
 	bool ready, no_action;
 	uint64_t now_us, refuse_until_us, count_at_us;
 	int refuse_errno;
-	uint64_t packets_ended, packets; /* of flows that are gone; of all, as of the last count */
+	struct {
+		uint32_t count_xid; /* of the last request of a count */
+		uint64_t packets_ended, packets; /* of flows that are gone; of all, as of the last count */
+	} ways[RWND_DIRECTIONS];
 	uint64_t reconnects, expired, errors_action, errors_full, errors_other;
 };
 
@@ -49,8 +52,40 @@ static void delete_all(struct ovs *o)
 	struct openflow_link *l = &o->link;
 	uint8_t m[OPENFLOW_MESSAGE_MAX];
 
-	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, false));
-	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, true));
+	for (unsigned way = 0; way < RWND_DIRECTIONS; way++) {
+		openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie + way, false));
+		openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie + way, true));
+	}
+}
+
+/* Asks how many packets met the flows of each way. */
+static void ask_counts(struct ovs *o)
+{
+	struct openflow_link *l = &o->link;
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	for (unsigned way = 0; way < RWND_DIRECTIONS; way++) {
+		o->ways[way].count_xid = openflow_link_xid(l);
+		openflow_link_send(l, m, openflow_aggregate(m, o->ways[way].count_xid, o->cookie + way));
+	}
+}
+
+static void on_count(struct ovs *o, const struct openflow_message *m)
+{
+	/* Removals and this count come in the order in which they happened: their sum is exact now, and only now. */
+	for (unsigned way = 0; way < RWND_DIRECTIONS; way++)
+		if (m->xid == o->ways[way].count_xid)
+			o->ways[way].packets = o->ways[way].packets_ended + m->packets;
+}
+
+static void on_removed(struct ovs *o, const struct openflow_message *m)
+{
+	const uint64_t way = m->cookie - o->cookie;
+
+	if (way >= RWND_DIRECTIONS)
+		return;
+	o->ways[way].packets_ended += m->packets;
+	o->expired += m->expired;
 }
 
 /* Its answer makes `ready` true: all before it was carried out. */
@@ -109,15 +144,10 @@ static void on_message(struct ovs *o, const struct openflow_message *m)
 		on_error(o, m);
 		break;
 	case OPENFLOW_FLOW_REMOVED:
-		if (m->cookie != o->cookie)
-			break;
-		o->packets_ended += m->packets;
-		o->expired += m->expired;
+		on_removed(o, m);
 		break;
 	case OPENFLOW_MULTIPART_REPLY:
-		/* Removals and this count come in the order in which they happened: their sum is exact now, and only
-		 * now. */
-		o->packets = o->packets_ended + m->packets;
+		on_count(o, m);
 		break;
 	default:
 		break;
@@ -128,7 +158,6 @@ static void ovs_step(struct ovs *o, uint64_t now_us)
 {
 	struct openflow_link *l = &o->link;
 	struct openflow_message m;
-	uint8_t bytes[OPENFLOW_MESSAGE_MAX];
 
 	o->now_us = now_us;
 	while (openflow_link_poll(l, now_us, &m))
@@ -139,7 +168,7 @@ static void ovs_step(struct ovs *o, uint64_t now_us)
 		set_up_switch(o);
 	} else if (o->ready && now_us >= o->count_at_us) {
 		o->count_at_us = now_us + COUNT_US;
-		openflow_link_send(l, bytes, openflow_aggregate(bytes, openflow_link_xid(l), o->cookie));
+		ask_counts(o);
 	}
 }
 
@@ -268,7 +297,7 @@ static int ovs_set(struct action *a, const void *key, uint64_t bytes, uint32_t t
 	if (ret < 0)
 		return ret;
 	return openflow_link_send(&o->link, m,
-				  openflow_add(m, openflow_link_xid(&o->link), o->cookie, f,
+				  openflow_add(m, openflow_link_xid(&o->link), o->cookie + f->direction, f,
 					       rwnd_raw((uint32_t)bytes, rwnd_floor_bytes(f), f->scale),
 					       (uint16_t)ttl_ms));
 }
@@ -282,7 +311,8 @@ static int ovs_release(struct action *a, const void *key)
 
 	if (!o->ready)
 		return 0;
-	return openflow_link_send(&o->link, m, openflow_delete(m, openflow_link_xid(&o->link), o->cookie, f));
+	return openflow_link_send(
+	    &o->link, m, openflow_delete(m, openflow_link_xid(&o->link), o->cookie + f->direction, f));
 }
 
 static void ovs_release_all(struct action *a)
@@ -301,7 +331,9 @@ static void ovs_stats(struct action *a, struct action_stats *s)
 
 	s->ready = o->ready;
 	s->errors += o->errors_action + o->errors_full + o->errors_other;
-	s->packets_seen = o->packets; /* the datapath does not say which of them it changed */
+	/* The datapath does not say which of them it changed. */
+	s->packets_seen = o->ways[RWND_UP].packets + o->ways[RWND_DOWN].packets;
+	s->down.packets_seen = o->ways[RWND_DOWN].packets;
 }
 
 static void ovs_json(struct action *a, struct json *j)

@@ -34,12 +34,14 @@ static int clear(const struct rwnd_programs *p)
 
 static int read_counters(const struct rwnd_programs *p, struct helper_answer *a)
 {
-	const uint32_t zero = 0;
-	const int ret = bpf_map_lookup_elem(p->counters, &zero, p->counts);
+	int ret = 0;
 
-	for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
-		for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
-			a->values[i] += p->counts[cpu].n[i];
+	for (uint32_t way = 0; !ret && way < RWND_BPF_DIRECTIONS; way++) {
+		ret = bpf_map_lookup_elem(p->counters, &way, p->counts);
+		for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
+			for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
+				a->values[way * RWND_BPF_N_COUNTERS + i] += p->counts[cpu].n[i];
+	}
 	return ret;
 }
 
@@ -54,11 +56,12 @@ int rwnd_programs_command(void *self, const struct helper_record *r, struct help
 {
 	const struct rwnd_programs *p = self;
 	struct rwnd_bpf_flow key = { .client_port = htons(r->flow.client_port),
-				     .server_port = htons(r->flow.server_port) };
+				     .server_port = htons(r->flow.server_port), .direction = r->direction };
 	const bool of_flow = r->command == HELPER_SET || r->command == HELPER_RELEASE;
 	int ret;
 
-	if ((of_flow && (!key.client_port || !key.server_port)) || (r->command == HELPER_SET && !in_bounds(r)))
+	if ((of_flow && (!key.client_port || !key.server_port || key.direction >= RWND_DIRECTIONS)) ||
+	    (r->command == HELPER_SET && !in_bounds(r)))
 		return -EBADMSG;
 	memcpy(key.client, r->flow.client, sizeof key.client);
 	memcpy(key.server, r->flow.server, sizeof key.server);

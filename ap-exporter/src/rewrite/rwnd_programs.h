@@ -11,9 +11,10 @@ struct rwnd_programs {
 	int cpus;
 	struct rwnd_bpf_counts *counts; /* one a processor: room for an answer of the kernel */
 };
-_Static_assert((int)RWND_BPF_N_COUNTERS <= (int)HELPER_VALUES, "an answer holds the counters");
+_Static_assert((int)RWND_BPF_DIRECTIONS * RWND_BPF_N_COUNTERS <= (int)HELPER_VALUES, "an answer holds the counters");
 
-/* SET: a clamp, -E2BIG: no room. RELEASE, CLEAR. READ: the counters, all processors together. */
+/* SET: a clamp, -E2BIG: no room. RELEASE, CLEAR. READ: the counters, all processors
+ * together: those of the way up in their order, then those of the way down. */
 int rwnd_programs_command(void *rwnd_programs, const struct helper_record *, struct helper_answer *);
 
 #endif

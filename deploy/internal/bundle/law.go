@@ -13,7 +13,11 @@ const (
 )
 
 // laws are those that agents know, with what each may be applied to.
-var laws = map[string][]string{"fair_window": {"flow"}, "direct": {"flow", "ap"}, "mark": {"station"}}
+var laws = map[string][]string{"fair_window": {"flow"}, "direct": {"flow", "ap"}, "mark": {"station"},
+	"backlog_cap": {"flow"}}
+
+// withoutModel are laws that go by what they measure.
+var withoutModel = []string{"mark", "backlog_cap"}
 
 // actions are those that agents know, with what each may be done to.
 var actions = map[string][]string{"rwnd": {"flow", "ap"}, "mark": {"station"}}
@@ -70,13 +74,13 @@ func (l *law) wrong(kinds map[string]string) string {
 	switch {
 	case !slices.Contains(laws[l.name], l.subject):
 		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow and ap, "+
-			"mark on station", l.name, l.subject)
+			"mark on station, backlog_cap on flow", l.name, l.subject)
 	case !slices.Contains(actions[l.action], l.subject):
 		return fmt.Sprintf("action `%s` on `%s`; this service knows rwnd on flow and ap, mark on station", l.action,
 			l.subject)
 	case len(l.values) != wanted || slices.ContainsFunc(l.values, outside):
 		return fmt.Sprintf("law %s has %d values; it takes %d, each 0 to 2^40", l.name, len(l.values), wanted)
-	case kinds["class"] == "":
+	case kinds["class"] == "" && !slices.Contains(withoutModel, l.name):
 		return fmt.Sprintf("law %s needs a model of role class", l.name)
 	}
 	for _, known := range roleKinds {

@@ -46,8 +46,8 @@ func readModel(message []byte) (m model, err error) {
 
 // kindsOf is the kind of each role, or what makes the models no models of format 2.
 func kindsOf(models []model) (kinds map[string]string, wrong string) {
-	if len(models) < 1 || len(models) > maxModels {
-		return nil, fmt.Sprintf("%d models; a bundle has 1 to %d", len(models), maxModels)
+	if len(models) > maxModels {
+		return nil, fmt.Sprintf("%d models; a bundle has at most %d", len(models), maxModels)
 	}
 	kinds = map[string]string{}
 	for _, m := range models {

@@ -18,8 +18,10 @@ from oal_schema.window import WindowModel
 
 from oal_registry.errors import NotPackagable
 from oal_registry.models import CompiledModel
+from oal_registry.programs import Program
 
 MAX_ROLLBACK = bundle.MAX_ROLLBACK
+UNLEARNED_VERSION = 1  # of a bundle without models: MLflow has none of them
 TREE_COLUMNS = ("feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille")
 
 
@@ -85,6 +87,34 @@ def build(
     return _signed(content, key)
 
 
+def without_models(
+    manifest: Manifest,
+    program: Program,
+    *,
+    target: str,
+    serial: int,
+    rollback_to: list[bytes],
+    key: Ed25519PrivateKey,
+    policy: Policy,
+) -> Package:
+    """Make and sign the bundle of a policy whose law goes by what it measures."""
+    content = bundle.Bundle(
+        serial=serial,
+        target=target,
+        source="registry",
+        model=manifest.release_name,
+        version=UNLEARNED_VERSION,
+        rollback_to=rollback_to[:MAX_ROLLBACK],
+        program=list(program.words),
+        decision_interval_us=program.decision_interval_us,
+        models=[],
+        policy=policy,
+        law=manifest.law,
+        of_policy=manifest.name,
+    )
+    return _signed(content, key)
+
+
 def renew(
     held: bundle.Bundle, *, target: str, serial: int, rollback_to: list[bytes], key: Ed25519PrivateKey, policy: Policy
 ) -> Package:
@@ -100,7 +130,7 @@ def of_release(release: Release) -> Package:
         bytes.fromhex(release.hash),
         release.serial,
         held.target,
-        held.tree.n_nodes,
+        _nodes(held),
         release.feature_hash,
         held.policy or Policy(),
         held.of_policy,
@@ -118,11 +148,15 @@ def _signed(content: bundle.Bundle, key: Ed25519PrivateKey) -> Package:
         bundle.bundle_hash(payload),
         content.serial,
         content.target,
-        content.tree.n_nodes,
-        content.tree.feature_hash,
+        _nodes(content),
+        content.feature_hash,
         content.policy or Policy(),
         content.of_policy,
     )
+
+
+def _nodes(content: bundle.Bundle) -> int:
+    return content.tree.n_nodes if content.tree else 0
 
 
 def rollback_to(

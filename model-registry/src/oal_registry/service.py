@@ -31,6 +31,7 @@ from oal_registry.release_topic import Fenced, KafkaTrouble, ReleaseTopic
 from oal_registry.retrain import Retraining
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
+from oal_registry.unlearned import Unlearned
 from oal_registry.webhook import PATH, Registration, Verifier
 
 SETTINGS = Path(__file__).resolve().parents[2] / "registry.yaml"
@@ -155,6 +156,8 @@ class Service:
                 folder,
                 gate.Gate(self.registry, name, settings.settings["champion_gate"], status),
             )
+            if manifest.models
+            else Unlearned(manifest, self.releases, key, status, folder)
             for name, manifest in known().items()
         ]
         self.retraining = Retraining(

@@ -31,6 +31,14 @@ const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {
 	{ "mark_step_permille", "permille", offsetof(struct oal_policy, mark_step_permille), 31, 0u, 4000u, 500u },
 	{ "mark_interval_us", "us", offsetof(struct oal_policy, mark_interval_us), 32, 0u, 1000000u, 100000u },
 	{ "mark_ahead", "1", offsetof(struct oal_policy, mark_ahead), 33, 0u, 1u, 0u },
+	{ "cap_wait_us", "us", offsetof(struct oal_policy, cap_wait_us), 34, 0u, 1000000u, 30000u },
+	{ "cap_period_us", "us", offsetof(struct oal_policy, cap_period_us), 35, 0u, 60000000u, 0u },
+	{ "cap_ratio1_pkts", "pkt", offsetof(struct oal_policy, cap_ratio1_pkts), 36, 0u, 1000000u, 330u },
+	{ "cap_ratio2_pkts", "pkt", offsetof(struct oal_policy, cap_ratio2_pkts), 37, 0u, 1000000u, 150u },
+	{ "cap_ratio3_pkts", "pkt", offsetof(struct oal_policy, cap_ratio3_pkts), 38, 0u, 1000000u, 100u },
+	{ "cap_ratio4_pkts", "pkt", offsetof(struct oal_policy, cap_ratio4_pkts), 39, 0u, 1000000u, 50u },
+	{ "cap_ratio5_pkts", "pkt", offsetof(struct oal_policy, cap_ratio5_pkts), 40, 0u, 1000000u, 10u },
+	{ "cap_ratio10_pkts", "pkt", offsetof(struct oal_policy, cap_ratio10_pkts), 41, 0u, 1000000u, 10u },
 };
 
 const struct oal_policy_rule oal_policy_rules[OAL_POLICY_N_RULES] = {

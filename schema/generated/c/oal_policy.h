@@ -47,6 +47,14 @@ struct oal_policy {
 	uint32_t mark_step_permille; /* Law mark: packets with ECT(1) are marked while their station's wait is above this share of the wait that is wanted; 0: never [permille] */
 	uint32_t mark_interval_us; /* Law mark: packets with ECT(0) are marked once a station's wait was above what is wanted for so long, and then more and more often, in intervals of this over the square root of their number; 0: never [us] */
 	uint32_t mark_ahead; /* Law mark: 1: a predicted class of act_class counts as a wait above what is wanted, before one stands; 0: the wait alone counts */
+	uint32_t cap_wait_us; /* Law backlog_cap: an upload's ACKs may wait so long beyond the least that they ever took; 0: target_us [us] */
+	uint32_t cap_period_us; /* Law backlog_cap: 0: windows follow the wait at each step. Else they are those of the published table, which follows (cap_ratio…_pkts), and are worked out anew in this time [us] */
+	uint32_t cap_ratio1_pkts; /* The table: segments that a station may have on their way while its round trip is below twice the least that it was; 0: any number [pkt] */
+	uint32_t cap_ratio2_pkts; /* The same from twice the least on [pkt] */
+	uint32_t cap_ratio3_pkts; /* From three times on [pkt] */
+	uint32_t cap_ratio4_pkts; /* From four times on [pkt] */
+	uint32_t cap_ratio5_pkts; /* From five times on [pkt] */
+	uint32_t cap_ratio10_pkts; /* From ten times on [pkt] */
 	/* Flows with this server port weigh so much, in permille of the ordinary flow's weight. */
 	uint32_t n_weights;
 	uint32_t weight_port[OAL_POLICY_MAX_WEIGHTS];
@@ -80,6 +88,14 @@ enum oal_policy_field {
 	OAL_POLICY_MARK_STEP_PERMILLE,
 	OAL_POLICY_MARK_INTERVAL_US,
 	OAL_POLICY_MARK_AHEAD,
+	OAL_POLICY_CAP_WAIT_US,
+	OAL_POLICY_CAP_PERIOD_US,
+	OAL_POLICY_CAP_RATIO1_PKTS,
+	OAL_POLICY_CAP_RATIO2_PKTS,
+	OAL_POLICY_CAP_RATIO3_PKTS,
+	OAL_POLICY_CAP_RATIO4_PKTS,
+	OAL_POLICY_CAP_RATIO5_PKTS,
+	OAL_POLICY_CAP_RATIO10_PKTS,
 	OAL_N_POLICY_FIELDS
 };
 
@@ -97,9 +113,9 @@ struct oal_policy_rule {
 };
 
 enum { OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = 26, OAL_POLICY_FIELD_WEIGHT_PERMILLE };
-enum { OAL_POLICY_MAX_FIELD = 33 };
+enum { OAL_POLICY_MAX_FIELD = 41 };
 /* Numbers declared after the weights, by field number: `kind`, or 0 for one that was taken out. */
-#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind), (kind), (kind), (kind),
+#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind),
 enum { OAL_POLICY_WEIGHT_PORT_MIN = 1, OAL_POLICY_WEIGHT_PORT_MAX = 65535, OAL_POLICY_WEIGHT_PERMILLE_MIN = 10, OAL_POLICY_WEIGHT_PERMILLE_MAX = 100000 };
 
 extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];

@@ -41,7 +41,8 @@ class Bundle:
     source         "registry" or "online"; model and version: name and number of the model there
     rollback_to    hashes (32 bytes) of at most 4 older bundles to which an AP may go back from this one
     program        twelve words a feature; decision_interval_us: its period
-    models         1 to 4, each of another role; with the rows from which golden vectors are made
+    models         at most 4, each of another role; with the rows from which golden vectors are made. None: the law goes
+                   by what it measures
     policy         what the AP may do with its predictions; None: nothing, as with mode off
     law            what is done with the models' answers
     of_policy      policy (folder) it belongs to
@@ -65,9 +66,10 @@ class Bundle:
         return next((m for m in self.models if m.role == name), None)
 
     @property
-    def tree(self) -> Tree:
-        """The tree that says the class; every bundle has one."""
-        return self.role("class").table
+    def tree(self) -> Tree | None:
+        """The tree that says the class, or None."""
+        model = self.role("class")
+        return model.table if model else None
 
     @property
     def window(self) -> WindowModel | None:

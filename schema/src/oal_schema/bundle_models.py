@@ -70,8 +70,8 @@ def kinds_of(models: list[dict]) -> dict[str, str]:
     """role → kind of messages Model. BundleError("unsupported_format") when a role or a kind is none of the contract's.
     """
     limit = settings()["max_bundle_models"]
-    if not 1 <= len(models) <= limit:
-        raise _unsupported(f"{len(models)} models; 1 to {limit}")
+    if len(models) > limit:
+        raise _unsupported(f"{len(models)} models; at most {limit}")
     out: dict[str, str] = {}
     for m in models:
         if not 1 <= len(m["role"]) <= MAX_ROLE or m["role"] in out:

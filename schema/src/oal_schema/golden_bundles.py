@@ -365,7 +365,8 @@ def line(name: str, in_force: str, got: Bundle | BundleError, digest: bytes) -> 
     if isinstance(got, BundleError):
         return f"{name} {in_force} {got.reason}"
     trees = len(got.window.trees) if got.window else 0
-    return f"{name} {in_force} ok {digest.hex()} {got.serial} {got.tree.n_nodes} {trees}"
+    nodes = got.tree.n_nodes if got.tree else 0
+    return f"{name} {in_force} ok {digest.hex()} {got.serial} {nodes} {trees}"
 
 
 def outputs() -> dict[str, bytes]:

@@ -21,6 +21,7 @@ from .policy import ENFORCE, make
 VALUES = (0, 0, 60_000, 30_000)
 DIRECT = Law("direct", values=VALUES)
 MARK = Law("mark", "station", "mark")
+CAP = Law("backlog_cap")
 
 
 def direct(**changes) -> Bundle:
@@ -51,6 +52,8 @@ def _good() -> list[tuple[str, Bundle, str | None]]:
         ("ok_fair_longest_name", bundle(of_policy="a" + 30 * "-"), None),
         ("ok_fair_third_model", bundle(models=[Model("class", tree), Model("other", random_tree(9, 3))]), None),
         ("ok_mark", direct(law=MARK, of_policy="mark", policy=make("mark", 1, ENFORCE)), None),
+        ("ok_mark_no_models", direct(law=MARK, of_policy="mark", models=[]), None),
+        ("ok_cap", direct(law=CAP, of_policy="uplink-cap", models=[], policy=make("cap", 1, ENFORCE)), None),
         ("ok_older", older, None),
         ("ok_newer", direct(serial=SERIAL + 9, version=4), "ok_direct"),
         ("ok_in_force_itself", direct(), "ok_direct"),
@@ -151,6 +154,11 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     law("mark_on_flow", name="mark", values=[])
     law("mark_by_rwnd", "ok_mark", action="rwnd")
     law("mark_with_values", "ok_mark", values=[0, 0, 0, 0])
+    law("cap_on_station", "ok_cap", subject="station")
+    law("cap_by_mark", "ok_cap", action="mark")
+    law("cap_with_values", "ok_cap", values=[0, 0, 0, 0])
+    law("direct_no_models", "ok_mark_no_models", name="direct", subject="flow", action="rwnd", values=[0, 0, 1, 1])
+    law("fair_no_models", "ok_cap", name="fair_window")
     law("fair_by_mark", "ok_fair_of_another", action="mark")
     law("subject_station", subject="station")
     law("subject_destination", subject="destination")
@@ -225,7 +233,7 @@ def _raise(answers: list[int], by: int) -> None:
 
 def _more(b: Bundle) -> str:
     """What `bundles2.txt` says of a good bundle beyond `bundles.txt`."""
-    models = ",".join(f"{m.role}:{m.kind.name}" for m in b.models)
+    models = ",".join(f"{m.role}:{m.kind.name}" for m in b.models) or "-"
     values = ",".join(map(str, b.law.values)) or "-"
     return f" {b.of_policy} {b.law.name} {b.law.subject} {b.law.action} {values} {models}"
 

@@ -67,6 +67,12 @@ class Manifest:
     def action(self) -> str:
         return self.law.action
 
+    @property
+    def release_name(self) -> str:
+        """What its bundles are called: the registered model of role class; without models the policy itself."""
+        head = self.role("class") or next(iter(self.models), None)
+        return head.registered if head else self.name
+
     def role(self, name: str) -> ModelPlan | None:
         """The model of a role, or None."""
         return next((m for m in self.models if m.role == name), None)
@@ -115,8 +121,8 @@ def of(v: object, where: str) -> Manifest:
 
 
 def _models(v: object, where: str) -> tuple[ModelPlan, ...]:
-    if not isinstance(v, list) or not 1 <= len(v) <= MAX_MODELS:
-        raise ManifestError(f"{where}: models is a list of 1 to {MAX_MODELS}")
+    if not isinstance(v, list) or len(v) > MAX_MODELS:
+        raise ManifestError(f"{where}: models is a list of at most {MAX_MODELS}; [] where the law needs none")
     out = []
     for i, m in enumerate(v):
         at = f"{where}: models[{i}]"
@@ -133,6 +139,8 @@ def _models(v: object, where: str) -> tuple[ModelPlan, ...]:
         if not isinstance(plan.optional, bool):
             raise ManifestError(f"{at}: optional {plan.optional!r}; true or false")
         out.append(plan)
+    if out and "class" not in [o.role for o in out]:
+        raise ManifestError(f"{where}: models without one of role class, whose versions name a release")
     return tuple(out)
 
 

@@ -90,7 +90,7 @@ def _bundle(m: Manifest, program: Program) -> tuple[Bundle, bytes]:
         golden_bundles.SERIAL,
         "fleet",
         "registry",
-        m.models[0].registered,
+        m.release_name,
         1,
         [],
         list(program.words),
@@ -110,7 +110,7 @@ def _golden(bundle: Bundle, program: Program, signed: bytes) -> Iterator[str]:
         (Path(folder) / "bundle").write_bytes(signed)
         (Path(folder) / "program.oalf").write_bytes(to_bytes(program.words, program.decision_interval_us))
         said = _run([_c_program(), f"{folder}/bundle", RECORDS], "C").splitlines()
-        _compare("C", said, [f"{line} {leaf}" for line, leaf in zip(want, leaves)])
+        _compare("C", said, [f"{line} {leaf}".rstrip() for line, leaf in zip(want, leaves)])
         yield f"C: {len(said)} instants, features and leaves as the reference says"
         with _java_classes() as classes:
             java = ["java", "-cp", classes, "oal.stream.feature.EvaluateProgram", f"{folder}/program.oalf", RECORDS]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* rwnd.bpf.c: lowers the receive windows of clamped flows, on the port behind which the Wi-Fi clients are.
  *
- * Two tc programs on the port's clsact hooks. `rwnd_up` (ingress) sees what clients send: it learns what window scale
- * their SYNs offer and lowers the window of ACKs. `rwnd_down` (egress) sees what goes to them: a server's SYN-ACK
- * without the option means that neither side scales (RFC 7323, 2.2), so that without it an offer is no more than that;
- * and a server's SYN opens a connection too.
+ * Two tc programs on the port's clsact hooks: `rwnd_up` (ingress) sees what clients send, `rwnd_down` (egress) what
+ * goes to them. Each learns what window scale the SYNs and SYN-ACKs of its way offer, and lowers the window of its
+ * way's ACKs. A SYN-ACK without the option means that neither side scales (RFC 7323, 2.2), so that without it the offer
+ * of a SYN is no more than that. Either side may open the connection.
  *
  * Both always end with TC_ACT_UNSPEC: whatever filters come after them still run. Nothing here reads kernel structures,
  * only the packet and __sk_buff, whose layout is the same in all kernels; so CO-RE and the kernel's BTF are not needed.
@@ -34,15 +34,15 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 2048);
 	__type(key, struct rwnd_bpf_flow);
 	__type(value, union rwnd_bpf_scale);
 } scales SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
+	__uint(max_entries, RWND_BPF_DIRECTIONS);
+	__type(key, __u32); /* enum direction */
 	__type(value, struct rwnd_bpf_counts);
 } counters SEC(".maps");
 
@@ -51,29 +51,31 @@ enum {
 	MAX_SCALE = 14,
 	COARSE_NS = 50000000,
 };
+enum direction { UP, DOWN }; /* as enum rwnd_direction */
 enum { OPTION_END, OPTION_NOP, OPTION_SCALE = 3 };
 
-static __always_inline void count(enum rwnd_bpf_counter i)
+static __always_inline void count(enum direction way, enum rwnd_bpf_counter i)
 {
-	const __u32 zero = 0;
-	struct rwnd_bpf_counts *c = bpf_map_lookup_elem(&counters, &zero);
+	const __u32 key = way;
+	struct rwnd_bpf_counts *c = bpf_map_lookup_elem(&counters, &key);
 
 	if (c)
 		c->n[i]++; /* of this CPU, and tc programs are not interrupted by each other */
 }
 
-static __always_inline void count_outcome(enum outcome outcome)
+static __always_inline void count_outcome(enum direction way, enum outcome outcome)
 {
 	if (outcome == FRAGMENT)
-		count(RWND_BPF_FRAGMENT);
+		count(way, RWND_BPF_FRAGMENT);
 	else if (outcome == HEADERS)
-		count(RWND_BPF_HEADERS);
+		count(way, RWND_BPF_HEADERS);
 	else if (outcome == MALFORMED || outcome == SHORT)
-		count(RWND_BPF_MALFORMED);
+		count(way, RWND_BPF_MALFORMED);
 }
 
-static __always_inline void name_flow(const struct found *f, bool up, struct rwnd_bpf_flow *flow)
+static __always_inline void name_flow(const struct found *f, enum direction way, struct rwnd_bpf_flow *flow)
 {
+	const bool up = way == UP;
 	__be32 *const src = up ? flow->client : flow->server, *const dst = up ? flow->server : flow->client;
 
 	if (f->v6) {
@@ -91,6 +93,7 @@ static __always_inline void name_flow(const struct found *f, bool up, struct rwn
 	}
 	flow->client_port = up ? f->tcp->source : f->tcp->dest;
 	flow->server_port = up ? f->tcp->dest : f->tcp->source;
+	flow->direction = way;
 }
 
 /* The window scale option of a SYN: its shift, -1 if there is none, -2 if the options make no sense. */
@@ -102,7 +105,11 @@ static __always_inline int offered_scale(struct __sk_buff *skb, __u32 at, __u32 
 	int i;
 
 	for (i = 0; i < MAX_OPTIONS; i++) { /* each takes a byte at least */
-		if (o >= end || bpf_skb_load_bytes(skb, o, option, 1) < 0 || option[0] == OPTION_END)
+		if (o >= end)
+			break;
+		if (bpf_skb_load_bytes(skb, o, option, 1) < 0) /* the packet ends before its options do */
+			return -2;
+		if (option[0] == OPTION_END)
 			break;
 		if (option[0] == OPTION_NOP) {
 			o++;
@@ -128,34 +135,57 @@ static __always_inline bool scale_of(const struct rwnd_bpf_flow *flow, __u32 tag
 	return scale->tag == (__u16)tag;
 }
 
-/* A SYN, with or without ACK, from the client or to it. */
+/* A SYN without ACK: another connection on these ports. What was asked for the one before does not hold for it, and
+ * the answer will tell the other way's scale. */
+static __always_inline void forget(const struct rwnd_bpf_flow *flow, const struct rwnd_bpf_flow *back)
+{
+	bpf_map_delete_elem(&clamps, flow);
+	bpf_map_delete_elem(&clamps, back);
+	bpf_map_delete_elem(&scales, back);
+}
+
+/* What an answer says of the SYN that went the other way: without the option neither side scales; with it both do, if
+ * that SYN had it too. A SYN that was missed stays missed. False: it had none, so that the answer makes no sense. */
+static __always_inline bool answer(const struct rwnd_bpf_flow *back, bool has_option)
+{
+	const __u32 tag = rwnd_bpf_tag(back);
+	union rwnd_bpf_scale scale = {.state = RWND_BPF_KNOWN, .tag = (__u16)tag}, before;
+
+	if (has_option) {
+		if (!scale_of(back, tag, &before))
+			return true;
+		if (before.state != RWND_BPF_OFFERED)
+			return before.state != RWND_BPF_NO_OPTION;
+		scale.scale = before.scale;
+	}
+	bpf_map_update_elem(&scales, back, &scale, BPF_ANY);
+	return true;
+}
+
+/* A SYN, with or without ACK, of this way. */
 static __always_inline void learn(struct __sk_buff *skb, const struct found *f, const struct rwnd_bpf_flow *flow,
-				  bool up, bool ack, __u32 doff)
+				  bool ack, __u32 doff)
 {
 	const int offer = offered_scale(skb, f->at, doff);
 	const __u32 tag = rwnd_bpf_tag(flow);
-	union rwnd_bpf_scale scale = {.state = RWND_BPF_KNOWN, .tag = (__u16)tag}, before;
+	union rwnd_bpf_scale scale = {.state = RWND_BPF_NO_OPTION, .tag = (__u16)tag};
+	struct rwnd_bpf_flow back = *flow;
+	bool refused = offer == -2 || offer > MAX_SCALE;
 
-	count(RWND_BPF_SYN);
+	back.direction = flow->direction == UP ? DOWN : UP;
+	count(flow->direction, RWND_BPF_SYN);
 	if (offer == -2)
-		count(RWND_BPF_BAD_OPTIONS);
-	if (!ack) /* another connection on these ports: what was asked for the one before does not hold for it */
-		bpf_map_delete_elem(&clamps, flow);
-	if (up) {
-		if (offer == -2 || offer > MAX_SCALE) {
-			scale.state = RWND_BPF_REFUSED;
-		} else if (offer >= 0) {
-			scale.scale = offer;
-			/* An answer has the option only if the question had. */
-			scale.state = ack ? RWND_BPF_KNOWN : RWND_BPF_OFFERED;
-		}
-	} else if (!ack) { /* the server's SYN: the client's answer will tell */
-		bpf_map_delete_elem(&scales, flow);
-		return;
-	} else if (offer != -1) { /* both have it. What the client's said stays; a SYN that was missed stays missed */
-		if (!scale_of(flow, tag, &before) || before.state != RWND_BPF_OFFERED)
-			return;
-		scale.scale = before.scale;
+		count(flow->direction, RWND_BPF_BAD_OPTIONS);
+	if (!ack)
+		forget(flow, &back);
+	else if (offer != -2 && !answer(&back, offer != -1)) /* of options that make no sense nothing is believed */
+		refused = true;
+	if (refused) {
+		scale.state = RWND_BPF_REFUSED;
+	} else if (offer >= 0) {
+		scale.scale = offer;
+		/* An answer has the option only if the question had. */
+		scale.state = ack ? RWND_BPF_KNOWN : RWND_BPF_OFFERED;
 	}
 	bpf_map_update_elem(&scales, flow, &scale, BPF_ANY);
 }
@@ -179,7 +209,7 @@ static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_
 	if (known ? learned.state == RWND_BPF_REFUSED : scale == RWND_BPF_LEARNED)
 		return 0;
 	if (scale == RWND_BPF_LEARNED) {
-		if (learned.state != RWND_BPF_KNOWN)
+		if (learned.state == RWND_BPF_OFFERED)
 			return 0;
 		scale = learned.scale;
 	} else if (known && learned.scale != scale) {
@@ -211,8 +241,8 @@ static __always_inline bool over(__u64 deadline_ns)
 	return bpf_ktime_get_ns() >= deadline_ns;
 }
 
-SEC("tc")
-int rwnd_up(struct __sk_buff *skb)
+/* A packet of this way. */
+static __always_inline void pass(struct __sk_buff *skb, enum direction way)
 {
 	struct rwnd_bpf_flow flow;
 	struct rwnd_bpf_clamp *c;
@@ -225,27 +255,27 @@ int rwnd_up(struct __sk_buff *skb)
 
 	outcome = inspect(skb, &f);
 	if (outcome != TCP) {
-		count_outcome(outcome);
-		return TC_ACT_UNSPEC;
+		count_outcome(way, outcome);
+		return;
 	}
 	if (f.tcp->rst) {
-		count(RWND_BPF_RST);
-		return TC_ACT_UNSPEC;
+		count(way, RWND_BPF_RST);
+		return;
 	}
-	name_flow(&f, true, &flow);
+	name_flow(&f, way, &flow);
 	if (f.tcp->syn) {
-		learn(skb, &f, &flow, true, f.tcp->ack, f.tcp->doff);
-		return TC_ACT_UNSPEC;
+		learn(skb, &f, &flow, f.tcp->ack, f.tcp->doff);
+		return;
 	}
 	if (!f.tcp->ack) {
-		count(RWND_BPF_NO_ACK);
-		return TC_ACT_UNSPEC;
+		count(way, RWND_BPF_NO_ACK);
+		return;
 	}
 	window = f.tcp->window;
 	c = bpf_map_lookup_elem(&clamps, &flow);
 	if (!c) {
-		count(RWND_BPF_NO_CLAMP);
-		return TC_ACT_UNSPEC;
+		count(way, RWND_BPF_NO_CLAMP);
+		return;
 	}
 	tag = rwnd_bpf_tag(&flow);
 	deadline_ns = *(volatile __u64 *)&c->deadline_ns;
@@ -254,16 +284,16 @@ int rwnd_up(struct __sk_buff *skb)
 	if ((verdict & RWND_BPF_STAMP) != rwnd_bpf_stamp(tag, deadline_ns) || !raw)
 		raw = verify(c, &flow, tag, deadline_ns, &why);
 	if (!raw) {
-		count(why);
-		return TC_ACT_UNSPEC;
+		count(way, why);
+		return;
 	}
 	if (bpf_ntohs(window) <= raw) { /* a window of 0 among them */
-		count(RWND_BPF_BELOW);
-		return TC_ACT_UNSPEC;
+		count(way, RWND_BPF_BELOW);
+		return;
 	}
 	if (over(deadline_ns)) {
-		count(RWND_BPF_EXPIRED);
-		return TC_ACT_UNSPEC;
+		count(way, RWND_BPF_EXPIRED);
+		return;
 	}
 	lower = bpf_htons((__u16)raw);
 	/* The checksum first: it may fail (no memory to make the header ours), and what follows then does not, since it
@@ -272,22 +302,22 @@ int rwnd_up(struct __sk_buff *skb)
 	 * checksum gains. */
 	if (bpf_l4_csum_replace(skb, f.at + offsetof(struct tcphdr, check), window, lower, sizeof lower) < 0 ||
 	    bpf_skb_store_bytes(skb, f.at + offsetof(struct tcphdr, window), &lower, sizeof lower, 0) < 0)
-		count(RWND_BPF_FAILED);
+		count(way, RWND_BPF_FAILED);
 	else
-		count(RWND_BPF_CLAMPED);
+		count(way, RWND_BPF_CLAMPED);
+}
+
+SEC("tc")
+int rwnd_up(struct __sk_buff *skb)
+{
+	pass(skb, UP);
 	return TC_ACT_UNSPEC;
 }
 
 SEC("tc")
 int rwnd_down(struct __sk_buff *skb)
 {
-	struct rwnd_bpf_flow flow;
-	struct found f;
-
-	if (inspect(skb, &f) != TCP || !f.tcp->syn || f.tcp->rst)
-		return TC_ACT_UNSPEC;
-	name_flow(&f, false, &flow);
-	learn(skb, &f, &flow, false, f.tcp->ack, f.tcp->doff);
+	pass(skb, DOWN);
 	return TC_ACT_UNSPEC;
 }
 

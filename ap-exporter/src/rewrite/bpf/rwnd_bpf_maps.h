@@ -9,6 +9,7 @@
 struct rwnd_bpf_flow {
 	__be32 client[4], server[4];
 	__be16 client_port, server_port;
+	__u32 direction; /* enum rwnd_direction: which way the ACKs go */
 };
 
 /* The kernel may use an entry's memory again for another flow while a packet reads it. So nothing in an entry is
@@ -18,16 +19,17 @@ struct rwnd_bpf_clamp {
 	/* 0: make it; else rwnd_bpf_stamp() of the entry and, in the low 16 bits, the field of the header. */
 	__u64 verdict;
 	__u32 bytes, floor_bytes;
-	__u32 scale; /* of the client's windows, or RWND_BPF_LEARNED */
+	__u32 scale; /* of the windows in these ACKs, or RWND_BPF_LEARNED */
 	__u32 seal; /* rwnd_bpf_seal() of all but the verdict */
 };
 #define RWND_BPF_LEARNED 255
 #define RWND_BPF_STAMP (~0xffffull) /* the bits of a verdict that are its stamp */
 
-/* What SYNs said of the scale of a client's windows. */
+/* What SYNs said of the scale of the windows in the ACKs that go one way. */
 enum rwnd_bpf_scale_state {
-	RWND_BPF_OFFERED, /* the client's SYN has the option; both must have it */
+	RWND_BPF_OFFERED, /* the SYN that way has the option; both must have it */
 	RWND_BPF_KNOWN,
+	RWND_BPF_NO_OPTION, /* the SYN that way has none: known, neither side scales */
 	RWND_BPF_REFUSED, /* an option that says more than 14, or options that contradict themselves */
 };
 /* One word, read and written whole. */
@@ -45,7 +47,8 @@ static inline __attribute__((always_inline)) __u32 rwnd_bpf_tag(const struct rwn
 	const __u32 ports = (__u32)f->client_port << 16 | f->server_port;
 	const __u32 sum = f->client[0] * 0x9e3779b1u + f->client[1] * 0x85ebca77u + f->client[2] * 0xc2b2ae3du +
 			  f->client[3] * 0x27d4eb2fu + f->server[0] * 0x165667b1u + f->server[1] * 0xd3a2646du +
-			  f->server[2] * 0xfd7046c5u + f->server[3] * 0xb55a4f09u + ports * 0x2c1b3c6du;
+			  f->server[2] * 0xfd7046c5u + f->server[3] * 0xb55a4f09u + ports * 0x2c1b3c6du +
+			  f->direction * 0x85157af5u;
 
 	return sum ^ sum >> 15;
 }
@@ -67,8 +70,9 @@ static inline __attribute__((always_inline)) __u32 rwnd_bpf_seal(__u32 tag, __u6
 	return sum ^ sum >> 15;
 }
 
-/* One number a CPU each. Those up to and with REPLACED are of ACKs of flows that are clamped, and all but the first
- * why such an ACK was let through as it is; the rest is of other packets. */
+/* One number a CPU and direction each: the map's key is the direction. Those up to and with REPLACED are of ACKs of
+ * flows that are clamped, and all but the first why such an ACK was let through as it is; the rest is of other
+ * packets. */
 #define RWND_BPF_COUNTERS(X) \
 	X(CLAMPED, clamped) X(FAILED, failed) \
 	X(BELOW, below) X(EXPIRED, expired) X(UNKNOWN_SCALE, unknown_scale) X(OTHER_SCALE, other_scale) \
@@ -76,6 +80,7 @@ static inline __attribute__((always_inline)) __u32 rwnd_bpf_seal(__u32 tag, __u6
 	X(HEADERS, headers) X(MALFORMED, malformed) X(BAD_OPTIONS, bad_options)
 #define RWND_BPF_ENUM(NAME, name) RWND_BPF_##NAME,
 enum rwnd_bpf_counter { RWND_BPF_COUNTERS(RWND_BPF_ENUM) RWND_BPF_N_COUNTERS };
+#define RWND_BPF_DIRECTIONS 2
 struct rwnd_bpf_counts {
 	__u64 n[RWND_BPF_N_COUNTERS];
 };

@@ -49,9 +49,11 @@ class Control:
         self.platform, self.since_us = platform, since_us
 
     def holders(self) -> dict[str, list[str]]:
-        """By policy: the access points that have a bundle of it in force."""
+        """By policy: the access points that have a bundle of it in force, of those seen since the moment."""
         found = {policy: [] for policy in POLICIES}
         for ap in self.platform.push.get("/v1/fleet?limit=1000")["aps"]:
+            if ap["last_seen_us"] < self.since_us:
+                continue
             held = {"rwnd-fair": ap["applied"], **{p["policy"]: p["applied"] for p in ap.get("policies") or ()}}
             for policy, bundle in held.items():
                 if bundle:

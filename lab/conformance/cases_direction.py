@@ -1,0 +1,113 @@
+"""The other direction: windows in the server's ACKs on their way down, so that what a station uploads is held back."""
+from .case import Case, Result
+from .cases_clamp import Rates
+from .cases_failure import DEAD_MAN_US
+from .network import Shape
+from .play import TTL_MS
+
+
+class DownRates(Rates):
+    name, about = "down-rates-20ms", "an upload, three windows at 20 ms: throughput is W/RTT, bytes in flight at most W"
+    shape = Shape(rtt_ms=20)
+    quick = ("bpf", "ovs-native")
+    down = True
+
+
+class DownLearned(Case):
+    name, about = (
+        "down-learned",
+        "uploads of connections that either side opened: the server's scale is that of its own SYN or SYN-ACK",
+    )
+    on = ("bpf",)  # ovs never sees scales: there the agent tells, or does not ask
+    quick = ("bpf",)
+
+    def play(self, p) -> None:
+        flows = [p.flow("client opens", upload=True), p.flow("server opens", upload=True, server_opens=True)]
+        p.run(0.5)
+        for _ in range(6):
+            for flow in flows:
+                p.rewriter.set(flow, 24_000, TTL_MS, down=True)
+            p.run(0.25)
+        for flow in flows:
+            p.release(flow, True)
+        p.run(0.3)
+
+    def check(self, r: Result) -> None:
+        for name in ("client opens", "server opens"):
+            r.clamped(r.flow(name, True), 50)
+            r.left_alone(r.flow(name))
+
+
+class BothWays(Case):
+    name, about = (
+        "both-ways",
+        "data both ways, a clamp for each: each has its own window, and the release of one leaves the other",
+    )
+    quick = ("bpf", "ovs-native")
+
+    def play(self, p) -> None:
+        flow = p.flow("flow")
+        flow.sending_up = True
+        p.run(0.5)
+        p.keep(flow, 24_000)
+        p.keep(flow, 40_000, True)
+        p.run(1.2)
+        p.release(flow)
+        p.run(0.6)
+        p.release(flow, True)
+        p.run(0.3)
+
+    def check(self, r: Result) -> None:
+        up, down = r.flow("flow"), r.flow("flow", True)
+        r.clamped(up, 50)
+        r.clamped(down, 50)
+        released = next(e for e in r.events if e["what"] == "release")["end_us"] + r.rules().settle_us
+        after = sum(own.t_us > released for own, _ in down.changed())
+        r.expect(after >= 20, f"only {after} ACKs of the way down were clamped after the release of the way up")
+
+
+class DownAgentKilled(Case):
+    name, about = "down-agent-killed", "an upload, SIGKILL while clamping: plain TCP within a second"
+    quick = ("bpf", "ovs-native")
+
+    def play(self, p) -> None:
+        flow = p.flow("flow", upload=True)
+        p.run(0.5)
+        p.set(flow, 20_000, 300, down=True)  # and one that nobody renews
+        p.run(1.0)
+        p.set(flow, 20_000, 1000, down=True)
+        p.rewriter.kill()
+        p.run(2.0)
+
+    def check(self, r: Result) -> None:
+        verdict = r.flow("flow", True)
+        r.clamped(verdict, 50)
+        killed = r.event("killed")
+        changed = [seen.t_us - killed["t_us"] for _, seen in verdict.changed()]  # it left the AP when it arrived
+        late = changed[-1] if changed else None
+        r.expect(late is not None and late <= DEAD_MAN_US,
+                 f"a clamped ACK {late} µs after the agent's death")
+        plain = sum(seen.t_us > killed["t_us"] + DEAD_MAN_US for _, seen in verdict.up) - sum(
+            seen.t_us > killed["t_us"] + DEAD_MAN_US for _, seen in verdict.changed())
+        r.expect(plain >= 50, f"only {plain} plain ACKs after that second: the capture shows nothing")
+        r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+
+
+class DownFloor(Case):
+    name, about = "down-floor", "an upload: never below four segments, whatever is asked"
+    on = ("bpf", "ovs-native")
+
+    def play(self, p) -> None:
+        flow = p.flow("flow", upload=True)
+        p.run(0.4)
+        p.keep(flow, 1, True)
+        p.run(1.0)
+        p.release(flow, True)
+        p.run(0.3)
+
+    def check(self, r: Result) -> None:
+        verdict = r.flow("flow", True)
+        r.clamped(verdict, 30)
+        lowest = min(seen.window for _, seen in verdict.changed()) << verdict.figures["scale"]
+        r.expect(lowest >= 4 * verdict.figures["mss_bytes"],
+                 f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
