@@ -136,7 +136,8 @@ static void holds_the_wait(void)
 	CHECK(sum_kbps(&s) >= C_KBPS * 95 / 100);
 	test("backlog_cap: each terminal has the same");
 	for (i = 0; i < s.n; i++)
-		CHECK(s.window_bytes[i] > s.window_bytes[0] * 9 / 10 && s.window_bytes[i] < s.window_bytes[0] * 11 / 10);
+		CHECK(s.window_bytes[i] > s.window_bytes[0] * 9 / 10 &&
+		      s.window_bytes[i] < s.window_bytes[0] * 11 / 10);
 	test("backlog_cap: a terminal with two flows has no more than one with one");
 	s.flows[6].station = 5;
 	step(&s, SETTLE);

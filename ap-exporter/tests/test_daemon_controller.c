@@ -911,8 +911,8 @@ int main(void)
 	test("a policy about stations marks them by their wait, beside one about flows, with rows of its own kind; the "
 	     "kill switch, shadow and a data path that goes hold for it too");
 	marks_of_stations();
-	test("a policy about uploads, without a model, lowers the server's windows in the server's scale, beside one about "
-	     "downloads on the same connection; unknown scale, shadow and kill as there");
+	test("a policy about uploads, without a model, lowers the server's windows in the server's scale, beside one "
+	     "about downloads on the same connection; unknown scale, shadow and kill as there");
 	both_ways();
 	test("the status is JSON whichever of the policies have a bundle");
 	without_the_first();

@@ -97,18 +97,19 @@ static void test_writing(void)
 		down.direction = RWND_DOWN;
 		check_bytes(m, openflow_add(fresh(), 7, COOKIE + 1, &down, 256, 500),
 		            "040e00a8 00000007 4f414c72776e6401 0000000000000000 00 00 0000 0001 ea60"
-		            "ffffffff ffffffff ffffffff 0001 0000  0001 0033 00011e04 00000000 80000a02 0800 80001401 "
-		            "06 80001604 0a000001 80001804 0a000002"
-		            "80001a02 01bb 80001c02 9c40 0000000000  0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 "
-		            "0000"
-		            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
+		            "ffffffff ffffffff ffffffff 0001 0000  0001 0033 00011e04 00000000 80000a02 0800 "
+		            "80001401 06 80001604 0a000001 80001804 0a000002 80001a02 "
+		            "01bb 80001c02 9c40 0000000000"
+		            "0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 0000"
+		            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c"
+		            "ffff0010 00002320 000e fff8 00 000000");
 		down = flow6;
 		down.direction = RWND_DOWN;
 		check_bytes(m, openflow_delete(fresh(), 9, COOKIE + 1, &down),
 		            "040e0080 00000009 4f414c72776e6401 ffffffffffffffff 00 04 0000 0000 ea60"
-		            "ffffffff ffffffff ffffffff 0000 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
-		            "80003410 fd000000000000000000000000000001 80003610 fd000000000000000000000000000002 80001a02 "
-		            "01bb 80001c02 9c40 0000000000");
+		            "ffffffff ffffffff ffffffff 0000 0000  0001 004b 00011e04 00000000 80000a02 86dd "
+		            "80001401 06 80003410 fd000000000000000000000000000001"
+		            "80003610 fd000000000000000000000000000002 80001a02 01bb 80001c02 9c40 0000000000");
 	}
 	test("DEL_STRICT of that flow, by cookie too");
 	check_bytes(m, openflow_delete(fresh(), 9, COOKIE, &flow6),

@@ -4,8 +4,8 @@ the backend under test.
   client netns sta0 eth0 ── wifi0 [AP: br-lan] lan0 ── wan0 [delay netns] wan1 ── eth0 server netns
 
 The Wi-Fi port is a veth, or wlan0 of mac80211 with hostapd. Half of the delay lies each way; the way down also has a
-rate and a queue. Captures are taken at the client's port, before the AP, and at the server's, after it: one kernel, one
-clock.
+rate and a queue, and the way up too where a case uploads: without one the ACKs of an upload would overflow the way
+down. Captures are taken at the client's port, before the AP, and at the server's, after it: one kernel, one clock.
 """
 import contextlib
 import os
@@ -34,6 +34,7 @@ class Shape:
     rtt_ms: float = 20
     rate_mbit: int = 60
     queue_pkts: int = 150
+    up_mbit: int = 0  # of the way up, with a queue of the same length; 0: as fast as it goes
     loss: str = ""  # of the way down, in netem's words; with "ecn" it marks instead
     tags: int = 0  # VLAN tags on every frame, outermost 802.1ad where there are two
     offloads: bool = False  # GRO, TSO and checksums left to the ports, everywhere but on the server's own port
@@ -56,7 +57,9 @@ class Way(Wired):
                 f"qdisc replace dev wan0 root netem delay {delay_ms / 2}ms rate {s.rate_mbit}mbit limit"
                 f" {s.queue_pkts + int(delay_ms * s.rate_mbit / 24)}"
                 + (f" loss {s.loss}" if s.loss else ""),
-                f"qdisc replace dev wan1 root netem delay {delay_ms / 2}ms limit 20000",
+                f"qdisc replace dev wan1 root netem delay {delay_ms / 2}ms "
+                + (f"rate {s.up_mbit}mbit limit {s.queue_pkts + int(delay_ms * s.up_mbit / 24)}"
+                   if s.up_mbit else "limit 20000"),
             ],
             self.delay_ns,
         )

@@ -105,14 +105,17 @@ def without_class(program: str):
 
 def make_other(folder: pathlib.Path, of_policy: str, path: pathlib.Path | None,
                overrides: tuple[tuple[str, int], ...]) -> dict:
-    """As `make`, of a policy whose law needs no class: its manifest says program, law and action."""
+    """As `make`, of a policy whose law needs no class: its manifest says program, law, action, and whether there is one
+    all the same.
+    """
     if dict(overrides).get("mark_ahead"):
         raise BundleMistake(f"{of_policy} with mark_ahead needs a class model, and its bundle here has none")
     files, said = credentials(folder), yaml.safe_load((POLICIES / of_policy / "policy.yaml").read_text())
     tree, program = without_class(said["program"])
     content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[],
                      program=list(program.words), decision_interval_us=program.decision_interval_us,
-                     models=models_of(tree, None), policy=read_policy(path, overrides),
+                     models=models_of(tree, None) if said["models"] else [],
+                     policy=read_policy(path, overrides),
                      law=Law(said["law"]["name"], said["subject"], said["action"]), of_policy=of_policy)
     file = folder / "bundle"
     file.write_bytes(sign(encode(content), keys.load(files["signing"])))

@@ -11,7 +11,9 @@ POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
 
 @functools.cache
 def _said(policy: str) -> dict:
-    """`evaluate.yaml` of a policy: `controls`, `queues`, and `acts`, what acts on top of them."""
+    """`evaluate.yaml` of a policy: `controls`, `queues`, and `acts`, what acts on top of them; `act`: what the policy
+    by itself is called among these, where not by its name.
+    """
     return yaml.safe_load((POLICIES / policy / "evaluate.yaml").read_text(encoding="utf-8"))
 
 
@@ -46,9 +48,9 @@ FORECASTS: dict[str, int] = _said("rwnd-fair").get("forecasts", {})
 ONLINE = _said("rwnd-fair")["online"]
 #: Other policies by themselves: act → (policy, numbers that replace the file's). `POLICY-PART` is an ablation of it.
 POLICY_ACTS: dict[str, tuple[str, dict[str, int]]] = {
-    "-".join((name, part) if part else (name,)): (name, numbers)
+    "-".join((act, part) if part else (act,)): (name, numbers)
     for name in sorted(file.parent.name for file in POLICIES.glob("*/evaluate.yaml")) if name != "rwnd-fair"
-    for part, numbers in ({"": {}} | _said(name)["ablations"]).items()
+    for act in (_said(name).get("act", name),) for part, numbers in ({"": {}} | _said(name)["ablations"]).items()
 }
 ACTS = ("", *_said("rwnd-fair")["acts"], *POLICY_ACTS, *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
 

@@ -1,5 +1,6 @@
 """Intervals, changes, shares and limits, of figures whose answers are known."""
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from evaluate import bundle, paper, scenarios, spread, table, verdict
 from evaluate.methods import ABLATIONS, ALL, PAST, POLICIES, Method, MethodError, method, to_play
 from evaluate.play import Cell, Settings, overrides
 from evaluate.results import FLOW, MADE_OF, Results, fairness
+from oal_schema.bundle import decode, split_signed
 
 
 class Fixed:
@@ -179,13 +181,14 @@ def test_names_of_methods():
             method(wrong)
 
 
-def test_acts_of_other_policies_are_those_of_their_folders():
-    assert method("cubic_ecn-fq+mark").of_policy == "mark" and method("cubic-fq+oal").of_policy == "rwnd-fair"
-    said = yaml.safe_load((POLICIES / "mark/evaluate.yaml").read_text())
+@pytest.mark.parametrize("policy, act", [("mark", "mark"), ("uplink-cap", "cap")])
+def test_acts_of_other_policies_are_those_of_their_folders(policy, act):
+    assert method(f"cubic-fq+{act}").of_policy == policy and method("cubic-fq+oal").of_policy == "rwnd-fair"
+    said = yaml.safe_load((POLICIES / policy / "evaluate.yaml").read_text())
     for part, numbers in said["ablations"].items():
-        assert method(f"l4s-fq+mark-{part}").policy == numbers
+        assert method(f"cubic-fq+{act}-{part}").policy == numbers
     for aim in said["aims"]:
-        assert method(aim["method"]).of_policy == "mark" and method(aim["baseline"]).act in ("", "mark")
+        assert method(aim["method"]).of_policy == policy and method(aim["baseline"]).act in ("", act)
     for control in said["controls"]:
         for queue in said["queues"]:
             assert method(f"{control}-{queue}").name == f"{control}-{queue}"
@@ -195,6 +198,12 @@ def test_marks_by_a_prediction_are_refused_where_no_model_predicts(tmp_path):
     """They would be played as marks without one."""
     with pytest.raises(bundle.BundleMistake, match="needs a class model"):
         bundle.make_other(tmp_path, "mark", None, (("mark_ahead", 1),))
+
+
+def test_a_bundle_of_a_policy_without_a_model_has_none(tmp_path):
+    file = bundle.make_other(tmp_path, "uplink-cap", None, (("cap_period_us", 10_000_000),))["bundle"]
+    held = decode(split_signed(pathlib.Path(file).read_bytes())[0])
+    assert (held.models, held.law.name, held.policy.control["cap_period_us"]) == ([], "backlog_cap", 10_000_000)
 
 
 def test_a_method_says_what_senders_and_queue_are():

@@ -1,7 +1,7 @@
 """Releases of a policy that has no model: where a file in force is about it, and nowhere else.
 
-Nothing in MLflow can ask for it, so the file does: it says scope, mode and numbers. Of a file that changed, and of files
-of sites and access points beside the fleet's, the policy reconciler makes new releases as of any policy.
+Nothing in MLflow can ask for it, so the file does: it says scope, mode and numbers. Of a file that changed, and of
+files of sites and access points beside the fleet's, the policy reconciler makes new releases as of any policy.
 """
 
 from __future__ import annotations

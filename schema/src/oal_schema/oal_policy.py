@@ -23,8 +23,9 @@ def list_() -> int:
     for folder in folders():
         try:
             m = manifest.read(folder)
-            models = ", ".join(f"{r.role} {r.kind}{' (optional)' if r.optional else ''}" for r in m.models) or "no model"
-            print(f"{m.name:<20} {m.law.name} on {m.subject} by {m.action}; {models}; program {m.program}: {m.title}")
+            models = ", ".join(f"{r.role} {r.kind}{' (optional)' if r.optional else ''}" for r in m.models)
+            does = f"{m.law.name} on {m.subject} by {m.action}"
+            print(f"{m.name:<20} {does}; {models or 'no model'}; program {m.program}: {m.title}")
         except ManifestError as e:
             print(f"{folder.name:<20} not ok: {e}")
             wrong = 1

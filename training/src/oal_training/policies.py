@@ -23,6 +23,14 @@ def manifest(policy: str) -> Manifest:
     return found
 
 
+def learns(policy: str) -> Manifest:
+    """The manifest of a policy that has a class model. TrainingError when its law goes by what it measures."""
+    found = manifest(policy)
+    if found.role("class") is None:
+        raise TrainingError(f"policy {policy} learns nothing: its law {found.law.name} needs no model, and it has none")
+    return found
+
+
 def feature_hash(policy: str) -> int:
     """First 8 bytes of the hash of the policy's feature program, unsigned."""
     manifest(policy)

@@ -146,6 +146,8 @@ def test_fit_of_a_policy_takes_its_experiment_and_registers_under_its_name(mlflo
 def test_a_policy_that_is_none_and_items_of_another_are_refused(mlflow_uri, learning, monkeypatch, capsys):
     assert main(["fit", "--policy", "nothing", "--source", str(LEARNING)]) == 1
     assert "there is no policy nothing; there are rwnd-fair" in capsys.readouterr().err
+    assert main(["fit", "--policy", "uplink-cap", "--source", str(LEARNING)]) == 1
+    assert "policy uplink-cap learns nothing: its law backlog_cap needs no model" in capsys.readouterr().err
     monkeypatch.setattr(policies, "feature_hash", lambda policy: 7)
     words = ["fit", "--policy", "rwnd-fair", "--source", str(LEARNING), "--tracking-uri", mlflow_uri]
     assert main(words) == 1

@@ -29,7 +29,7 @@ ORDER = ("congested", "learning", "varying", "steady")
 #: A demo of this length has something to show in every panel.
 CHECKED_SECONDS = 120
 #: The scenario of the live access point: one in which an access point can act. Its period is a turn of control.
-FILES, LIVE_FILES = ("mark.yaml", "uplink-cap.yaml"), ("live.yaml", "live-mark.yaml", "live-uplink-cap.yaml")
+FILES, LIVE_FILES = ("demo-mark.yaml", "demo-uplink-cap.yaml"), ("live.yaml", "live-mark.yaml", "live-uplink-cap.yaml")
 LIVE_SCENARIO, TURN_SECONDS = "control", 20
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
 

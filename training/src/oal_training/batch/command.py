@@ -224,7 +224,7 @@ def run_fit(arguments) -> int:
     else:
         experiment, wanted, policy = config.experiment(arguments), None, arguments.policy
         if policy and places.tracking and not arguments.register:
-            arguments.register = policies.manifest(policy).role("class").registered
+            arguments.register = policies.learns(policy).role("class").registered
     if arguments.register and not places.tracking:
         raise TrainingError("--register needs MLflow: give --tracking-uri, or --config with a section mlflow")
     if places.tracking:

@@ -19,7 +19,7 @@ from oal_training.tracking import Origin
 def experiment(arguments) -> Experiment:
     """The experiment named on the command line: a file, or that of a policy."""
     if not arguments.experiment and arguments.policy:
-        return experiments.load(policies.file(policies.manifest(arguments.policy).name, "experiment.yaml"))
+        return experiments.load(policies.file(policies.learns(arguments.policy).name, "experiment.yaml"))
     if not arguments.experiment:
         raise TrainingError(
             "no experiment; there are"
