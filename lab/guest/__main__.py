@@ -10,6 +10,7 @@ import time
 from . import clamp, exporter, live, quic, record, sender, tap, wifi
 from .counters import Counters
 from .flows import Flow, Traffic
+from .losses import Losses
 from .namespace import inside
 from .net import Wired, address
 from .offloads import switch_off
@@ -123,7 +124,7 @@ class Ap:
             self.set_link(s)
         self.wired.set_delay(first["wired"]["delay_ms"])
 
-    def begin(self) -> None:
+    def begin(self, losses: Losses) -> None:
         """Counters, exporter and capture first; flows after."""
         with inside(self.ns):
             self.counters = Counters(self.wlan, self.wired.lan)
@@ -154,7 +155,7 @@ class Ap:
                                     HOST) if self.plan["sniff_hz"] else None
         self.clamp = clamp.Clamp(self.plan, self.ns, self.wlan, self.traffic.flows, f"{OUT}/{self.name}.clamp.log",
                                  HOST) if self.plan["clamp"] else None
-        self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
+        self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations], losses, self.wlan)
 
     def begin_flows(self) -> None:
         self.begin_ns = time.time_ns()
@@ -223,8 +224,9 @@ def main() -> int:
     print(f"guest: {len(plan['stations'])} stations joined {plan['aps']} AP(s) at {time.monotonic():.1f} s after boot",
           flush=True)
     taps = tap.Tap(plan, OUT, HOST) if plan["tap"] else None
+    losses = Losses(f"{OUT}/{plan['name']}.losses.csv")
     for ap in aps:
-        ap.begin()
+        ap.begin(losses)
     start_s = time.monotonic()
     steps = Steps()
     for ap in aps:
@@ -246,6 +248,7 @@ def main() -> int:
             steps.at(plan["record_at_s"], lambda ap=ap: ap.recorder.run(plan["record_ms"]))
     steps.run(start_s, plan["duration_s"], plan["period_s"])
     problems = sum(ap.end() for ap in aps)
+    losses.end()
     if taps and taps.end():
         print(f"guest: the capture is not whole: {open(taps.log).read().strip()}")
         problems += 1

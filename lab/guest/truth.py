@@ -4,6 +4,7 @@ import threading
 import time
 
 from .flows import TcpCounters
+from .losses import Losses
 
 SUMMED = ("tx_packets", "tx_retries", "tx_failed", "msdu_failed", "txq_drops", "txq_overlimit", "qdisc_drops",
           "wlan_tx_dropped", "airtime_us")
@@ -14,8 +15,9 @@ class Truth:
     differences.
     """
 
-    def __init__(self, counters, server_ns: str, station_ns: list[str]):
-        self.counters = counters
+    def __init__(self, counters, server_ns: str, station_ns: list[str], losses: Losses, device: str):
+        """losses: the guest's log; device: the AP's radio in it."""
+        self.counters, self.losses, self.device = counters, losses, device
         self.server, self.stations = TcpCounters(server_ns), [TcpCounters(ns) for ns in station_ns]
         self.seconds: list[dict] = []
         self.sum = dict.fromkeys(SUMMED, 0)
@@ -24,6 +26,7 @@ class Truth:
         self.stop = threading.Event()
         self.start_s = time.monotonic()
         self.tcp_first = self.tcp()
+        losses.follow(device, time.time_ns())
         self.first = self.last = self.read()
         self.thread = threading.Thread(target=self.loop, daemon=True)  # a run that fails ends all the same
         self.thread.start()
@@ -74,6 +77,7 @@ class Truth:
         queue = self.sum["txq_drops"] + self.sum["wlan_tx_dropped"] + self.sum["qdisc_drops"]
         out = {
             **extra, "queue_drops": queue, "mac_failures": self.sum["msdu_failed"],
+            "losses": self.losses.count(self.device),
             "down_retrans_segs": self.seconds[-1]["down_retrans_segs"],
             "up_retrans_segs": self.seconds[-1]["up_retrans_segs"], "down_out_segs": self.seconds[-1]["down_out_segs"],
             "start": self.first, "end": self.last, "increase": self.sum, "stations": self.by_station, "flows": flows,

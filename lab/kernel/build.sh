@@ -25,7 +25,7 @@ exec 9>"$cache/kernel.lock"
 flock 9
 if [ -x "$out/linux" ]; then echo "$out/linux"; exit 0; fi
 
-# The tree is kept between builds: a change of the medium recompiles two files, not the kernel.
+# The tree is kept between builds: a change of the medium recompiles the few files that are patched, not the kernel.
 tree=$cache/tree-$(printf %s "$version" | tr -c 'A-Za-z0-9.\n' _)
 pristine=$tree/.pristine
 changes=("$here/um-xstate-6.1.patch" "$ovs_patch")
@@ -33,7 +33,8 @@ patched=(arch/x86/um/os-Linux/registers.c
 	include/uapi/linux/openvswitch.h net/openvswitch/actions.c net/openvswitch/flow_netlink.c)
 if [ "$kernel" = 6.1 ]; then
 	changes+=("$lab/medium/hwsim-medium-6.1.patch" "$here/tcp-ect1-6.1.patch")
-	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c net/ipv4/tcp_output.c)
+	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c net/ipv4/tcp_output.c net/core/dev.c
+		net/sched/sch_cake.c net/sched/sch_codel.c net/sched/sch_fq_codel.c)
 fi
 jobs=${JOBS:-2}
 if [ ! -e "$pristine/.complete" ]; then
@@ -45,8 +46,11 @@ if [ ! -e "$pristine/.complete" ]; then
 fi
 for file in "${patched[@]}"; do
 	[ -e "$pristine/$file" ] || install -D "$tree/$file" "$pristine/$file" # not patched so far
-	cp "$pristine/$file" "$tree/$file"
 done
+# The next build may be another revision's, with other patches: it finds the tree as it was unpacked.
+restore() { cp -r "$pristine/." "$tree/"; }
+trap restore EXIT
+restore
 for change in "${changes[@]}"; do patch -s -d "$tree" -p1 <"$change"; done
 if [ "$kernel" = 6.1 ]; then
 	rm -rf "$tree/drivers/net/wireless/hwsim_medium"

@@ -3,6 +3,7 @@
  * control.c - /sys/kernel/debug/hwsim_medium: what a scenario writes and what a test reads.
  *   links     write "MAC rate_kbps loss_permille signal_dbm" to add or change a link, "MAC" alone to forget it; read:
  *             all
+ *   losses    read: see losses.c
  *   channels  write "freq_mhz foreign_permille burst_us ext_permille noise_dbm"; read: totals per channel, in ns and
  *             counts
  */
@@ -145,4 +146,5 @@ static void medium_control_init(void)
 
 	debugfs_create_file("links", 0600, dir, NULL, &medium_links_fops);
 	debugfs_create_file("channels", 0600, dir, NULL, &medium_channels_fops);
+	medium_losses_init(dir);
 }

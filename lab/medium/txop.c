@@ -254,6 +254,7 @@ static bool medium_finish(struct medium_ac *c)
 		struct ieee80211_tx_info *info = IEEE80211_SKB_CB(skb);
 		u8 attempts = info->control.rates[0].count;
 		bool acked = false, group;
+		u32 number;
 
 		hdr = (void *)skb->data;
 		group = is_multicast_ether_addr(hdr->addr1);
@@ -271,7 +272,9 @@ static bool medium_finish(struct medium_ac *c)
 			c->data->tx_pkts++;
 			c->data->tx_bytes += skb->len;
 			c->m->bytes += skb->len;
+			number = skb->mark;	/* which the radio forgets, so that the receiver has none */
 			acked = mac80211_hwsim_tx_frame_no_nl(c->data->hw, skb, c->data->channel);
+			skb->mark = number;
 		}
 		any |= acked | group;
 		if (group || acked) {
@@ -285,6 +288,7 @@ static bool medium_finish(struct medium_ac *c)
 		}
 		c->m->mpdus_failed++;
 		c->data->tx_failed++;
+		medium_lost(skb, MEDIUM_LOST_AIR);
 		medium_status(c, skb, attempts, false);
 	}
 	medium_again(c, &again);
