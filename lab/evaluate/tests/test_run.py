@@ -177,6 +177,7 @@ def test_downloads_over_quic_are_measured_and_hear_of_marks(ran, monkeypatch):
     truth = json.loads((where / "tiny.truth.json").read_text())
     plan = scenarios.plan(scenarios.load("tune", "tiny"), "tiny", command.methods.method("quic-fifo"), 1)
     for flow, _, talks in metrics.conversations(tap.read(where / "tiny.tap"), plan, truth["flows"], places(plan)):
-        assert flow["received_bytes"] == sum(t.acknowledged(float("inf")) for t in talks) > 0
+        noted = sum(t.acknowledged(float("inf")) for t in talks)  # what came last may not be: 10 ms from note to note
+        assert flow["received_bytes"] == pytest.approx(noted, rel=0.01) and noted > 0
         arrived = sum(int(t.arrived["payload_bytes"].sum()) for t in talks)
         assert flow["received_bytes"] < arrived, "packets have more than what the client reads"
