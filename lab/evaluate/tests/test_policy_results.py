@@ -73,7 +73,12 @@ def test_the_page_of_marks_says_why(marks):
     assert (f"It has {of('dctcp-fq-ce5', 'queueing_p95_ms'):.0f} ms for CUBIC's"
             f" {of('cubic-fq', 'queueing_p95_ms'):.0f} over FQ-CoDel, and"
             f" {of('dctcp-fq-ce5', 'throughput_mbps'):.1f} Mbit/s for its"
-            f" {of('cubic-fq', 'throughput_mbps'):.1f}") in page
+            f" {of('cubic-fq', 'throughput_mbps'):.1f}. L4S senders under this policy have"
+            f" {of('l4s-fq+mark', 'throughput_mbps'):.1f} Mbit/s") in page
+    own, quic = (aims.judge(r, named[name]) for name in ("own", "quic"))
+    assert f"p95 of the wait {100 * (1 - own[0].found.value):.0f} % shorter" in page
+    assert (f"QUIC has {100 * (1 - quic[0].found.value):.0f} % less, at {100 * quic[1].found.value:.0f} % of its"
+            " throughput") in page
 
 
 def test_operators_are_told_the_same_of_marks(marks):
@@ -114,3 +119,20 @@ def test_operators_are_told_the_same_of_uploads(uploads):
     for name in ("downloads", "fq-downloads"):
         found, = aims.judge(r, named[name])
         assert f"{found.found.value:.1f} times" in page, name
+
+
+def change(r: results.Results, aim: aims.Aim) -> str:
+    """As a page writes it."""
+    return f"{100 * (aims.judge(r, aim)[0].found.value - 1):+.0f} %".replace("-", "−")
+
+
+def test_the_first_page_says_what_each_of_the_two_is_worth(marks, uploads):
+    page = words("README.md")
+    r, wanted, _ = uploads
+    of = {aim.name: aim for aim in wanted}
+    times = aims.judge(r, of["downloads"])[0].found.value
+    assert (f"round trips {change(r, of['round-trip'])} behind a FIFO and {change(r, of['fq-round-trip'])} over"
+            f" FQ-CoDel, downloads beside five uploads {times:.1f} times as much, for {change(r, of['throughput'])} of") in page
+    r, wanted, _ = marks
+    of = {aim.name: aim for aim in wanted}
+    assert f"p95 of their wait {change(r, of['wait'])} at {change(r, of['throughput'])} of throughput" in page
