@@ -132,7 +132,8 @@ def test_the_first_page_says_what_each_of_the_two_is_worth(marks, uploads):
     of = {aim.name: aim for aim in wanted}
     times = aims.judge(r, of["downloads"])[0].found.value
     assert (f"round trips {change(r, of['round-trip'])} behind a FIFO and {change(r, of['fq-round-trip'])} over"
-            f" FQ-CoDel, downloads beside five uploads {times:.1f} times as much, for {change(r, of['throughput'])} of") in page
+            f" FQ-CoDel, downloads beside five uploads {times:.1f} times as much, for"
+            f" {change(r, of['throughput'])} of") in page
     r, wanted, _ = marks
     of = {aim.name: aim for aim in wanted}
     assert f"p95 of their wait {change(r, of['wait'])} at {change(r, of['throughput'])} of throughput" in page
