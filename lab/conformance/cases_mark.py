@@ -22,8 +22,8 @@ def most_marks(after_us: int) -> float:
 
 class Marks(Case):
     """Base: numbered datagrams with each ECN field, IPv4 and IPv6, while marks are set by hand."""
-    on = ("bpf",)
-    quick = ("bpf",)
+    on = ("bpf", "ovs-native")  # of Open vSwitch: at a port of its bridge
+    quick = ("bpf", "ovs-native")
     rewriter = False
 
     def play(self, p) -> None:
