@@ -86,7 +86,8 @@ def test_cells_are_each_baseline_and_method_once_seed_by_seed():
     cells = aims.cells(found, 2)
     assert seeds >= 10 and len(cells) == len(set(cells)) and {c.seed for c in cells[:len(cells) // 2]} == {1001}
     assert [aim.name for aim in found] == [
-        "wait", "throughput", "own", "wait-half", "l4s", "dctcp", "others", "harmless", "quic", "prediction"]
+        "wait", "throughput", "own", "wait-half", "l4s", "dctcp", "dctcp-1ms", "windows", "fifo", "bbr",
+        "others", "harmless", "quic", "prediction"]
     assert not any(c.method.act == "mark-ahead" for c in cells), "what is open is not played"
 
 

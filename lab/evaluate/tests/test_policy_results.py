@@ -105,6 +105,10 @@ def test_the_page_of_uploads_says_why(uploads):
     assert f"{0.6 * wait('up7-256', 'cubic-fifo'):.0f} ms, of which the path itself is 256" in page
     short = [aims.figure(one.found) for one in aims.judge(r, named["round-trip-short"])]
     assert "p95 comes to {} and the uploads to {}".format(*short) in page
+    long, bbr = (aims.judge(r, named[name]) for name in ("fq-long", "bbr-long"))
+    assert (f"they keep {100 * long[0].found.value:.0f} %, and round trips still shrink to"
+            f" {long[1].found.value:.2f}".replace("0.", ".")) in page
+    assert f"costs it {100 * (1 - bbr[0].found.value):.0f} % (*bbr-long*)" in page
     assert (f"`bbr-fifo` has {rate('up7-256', 'bbr-fifo'):.1f} Mbit/s of the {rate('up7-256', 'cubic-fifo'):.1f} that"
             " CUBIC has") in page
 
