@@ -32,13 +32,14 @@ def test_the_true_offset_lies_within_the_bound_whatever_the_delays(seed):
     skew_us = chance.randrange(-5_000_000, 5_000_000)
     path = Path(skew_us * 1000, chance)
     asking = path.clock = clock.Clock(path, ("192.0.2.1", 1))
-    bounds = []
+    bounds, began_ns = [], time.time_ns()
     for _ in range(clock.KEEP):
         asking.ask()
         found = asking.offset(time.time_ns())
         assert abs(found.offset_us - skew_us) <= found.error_us + 1
         bounds.append(found.error_us)
-    assert bounds[-1] == min(bounds) < 60_000  # the fastest exchange counts
+    aged_us = (time.time_ns() - began_ns) * clock.DRIFT_PPM / 1e9 + 1  # on a busy machine that is more than nothing
+    assert min(bounds) <= bounds[-1] <= min(bounds) + aged_us and bounds[-1] < 60_000  # the fastest exchange counts
 
 
 def test_an_old_estimate_is_worth_less():
