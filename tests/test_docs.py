@@ -77,3 +77,10 @@ def test_a_command_works_as_it_stands(platform, block):
                           capture_output=True, text=True, timeout=300)
     print(done.stdout[-2000:])
     assert done.returncode == 0, f"{block.page}:{block.line}: {done.stdout[-1000:]}{done.stderr[-2000:]}"
+
+
+@pytest.mark.parametrize("path", ["docs/install-cluster.md", "docs/query.md", "helm/oal/templates/NOTES.txt"])
+def test_a_password_that_begins_with_a_dash_is_no_option(path):
+    """They are drawn from letters, digits, `-` and `_`: one in sixty begins with a dash."""
+    found = re.findall(r"--password(.)", (ROOT / path).read_text())
+    assert found and set(found) == {"="}
