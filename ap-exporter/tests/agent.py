@@ -857,8 +857,12 @@ def t_policy_kill():
                         asked.append(1), h.reply(304, {"OAL-Control": "on", "OAL-Killed": text}))[1])
                     until(lambda asked=asked: len(asked) >= 2, "it asks again")
                     assert killed_policies(daemon) == "mark rwnd-fair", nonsense
+                service.script(ap, lambda h: h.reply(304, {"OAL-Control": "off", "OAL-Killed": "Mark"}))
+                until(lambda: killed(daemon) == [True], "all are off, whatever the list beside it says")
+                assert killed_policies(daemon) == "mark rwnd-fair"
                 service.script(ap, None)
                 service.kill_policies(ap, "mark")
+                until(lambda: killed(daemon) == [False], "all the others are on again")
                 until(lambda: killed_policies(daemon) == "mark", "one is on again")
                 until(lambda: file.read_text() == "on mark\n", "on flash")
                 daemon.process.kill()

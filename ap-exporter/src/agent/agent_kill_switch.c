@@ -92,7 +92,9 @@ bool agent_kill_switch_read(struct agent_ap *ap, const struct http_answer *a)
 	if (a->killed_unclear) {
 		agent_note_error(ap, "the service's list of policies that are off cannot be read; what was off stays "
 				     "off");
-		return false;
+		if (!off)
+			return false; /* `off` of all counts, whatever the list says */
+		killed = ap->view.killed_policies;
 	}
 	turned = off != agent_killed(ap);
 	others = strcmp(killed, ap->view.killed_policies) != 0;
