@@ -397,31 +397,45 @@ static void least_of_all(enum oal_policy_mode ceiling, bool data_path_there, con
 	end();
 }
 
+/* A policy that enforces, with a window in force. */
+static void enforcing(void)
+{
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0 && !calls.releases);
+}
+
+/* What was in force ends within a tick, and nothing is set any more, because of a kill. */
+static void ended_by_kill(void)
+{
+	const unsigned sets = calls.sets;
+
+	ticks(1);
+	CHECK_EQ(calls.releases, 1);
+	CHECK_EQ(calls.releases_all, 1);
+	ticks(400);
+	CHECK_EQ(calls.sets, sets);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].reason, OAL_REWRITE_REASON_KILLED);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].value, 0);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_OFF);
+}
+
 /* One policy of several: the others go on, and the AP does not say that all of its control is off. */
 static void policy_killed(void)
 {
 	_Atomic uint32_t *killed_policies;
 	unsigned sets;
 
-	begin(OAL_POLICY_MODE_ENFORCE, true);
-	offer("ok_policy_enforce");
-	ticks(500);
-	CHECK(calls.sets > 0 && !calls.releases);
-	sets = calls.sets;
+	enforcing();
 	killed_policies = inference_flags(w.inference)->killed_policies;
 	atomic_store(&killed_policies[0], agent_flags_name("mark"));
 	ticks(20);
 	CHECK(!calls.releases && latest()->mode == OAL_POLICY_MODE_ENFORCE);
 	atomic_store(&killed_policies[OAL_SETTING_MAX_KILLED_POLICIES - 1], agent_flags_name("rwnd-fair"));
-	ticks(1);
-	CHECK_EQ(calls.releases, 1);
-	CHECK_EQ(calls.releases_all, 1);
+	ended_by_kill();
 	sets = calls.sets;
-	ticks(400);
-	CHECK_EQ(calls.sets, sets);
-	CHECK_EQ(w.rewrites[w.n_rewrites - 1].reason, OAL_REWRITE_REASON_KILLED);
 	CHECK_EQ(latest()->killed, 0);
-	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_OFF);
 	atomic_store(&killed_policies[OAL_SETTING_MAX_KILLED_POLICIES - 1], 0);
 	ticks(500);
 	CHECK(calls.sets > sets);
@@ -433,24 +447,14 @@ static void killed(bool by_service)
 {
 	unsigned sets;
 
-	begin(OAL_POLICY_MODE_ENFORCE, true);
-	offer("ok_policy_enforce");
-	ticks(500);
-	CHECK(calls.sets > 0 && !calls.releases);
+	enforcing();
 	sets = calls.sets;
 	if (by_service)
 		atomic_store(&inference_flags(w.inference)->killed, true);
 	else
 		fclose(fopen(KILL_FILE, "w"));
-	ticks(1);
-	CHECK_EQ(calls.releases, 1); /* within a tick */
-	CHECK_EQ(calls.releases_all, 1);
-	ticks(400);
-	CHECK_EQ(calls.sets, sets);
-	CHECK_EQ(w.rewrites[w.n_rewrites - 1].reason, OAL_REWRITE_REASON_KILLED);
-	CHECK_EQ(w.rewrites[w.n_rewrites - 1].value, 0);
+	ended_by_kill();
 	CHECK_EQ(latest()->killed, 1);
-	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_OFF);
 	if (by_service)
 		atomic_store(&inference_flags(w.inference)->killed, false);
 	else

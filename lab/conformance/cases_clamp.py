@@ -166,6 +166,14 @@ class Offloads(Case):
         r.figure(f"{len(with_data)} data segments up, {merged} left the client merged")
 
 
+def never_below_floor(r: Result, verdict) -> None:
+    """The lowest window that an ACK of the flow carried is at least four segments."""
+    lowest = min(seen.window for _, seen in verdict.changed()) << verdict.figures["scale"]
+    r.expect(lowest >= 4 * verdict.figures["mss_bytes"],
+             f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
+    r.figure(f"lowest window {lowest} B, segment {verdict.figures['mss_bytes']} B")
+
+
 class Floor(One):
     name, about, limit = "floor", "never below four segments, whatever is asked", 1
     quick = ("bpf",)
@@ -173,10 +181,7 @@ class Floor(One):
     def check(self, r: Result) -> None:
         verdict = r.flow("flow")
         r.clamped(verdict, 50)
-        lowest = min(seen.window for _, seen in verdict.changed()) << verdict.figures["scale"]
-        r.expect(lowest >= 4 * verdict.figures["mss_bytes"],
-                 f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
-        r.figure(f"lowest window {lowest} B, segment {verdict.figures['mss_bytes']} B")
+        never_below_floor(r, verdict)
 
 
 class Deadline(Case):

@@ -1,7 +1,7 @@
 """The other direction: windows in the server's ACKs on their way down, so that what a station uploads is held back."""
 from .case import Case, Result
-from .cases_clamp import Rates
-from .cases_failure import DEAD_MAN_US
+from .cases_clamp import Rates, never_below_floor
+from .cases_failure import dead_man
 from .network import Shape
 from .play import TTL_MS
 
@@ -82,6 +82,7 @@ class DownAgentKilled(Case):
         p.set(flow, 20_000, 300, down=True)  # and one that nobody renews
         p.run(1.0)
         p.set(flow, 20_000, 1000, down=True)
+        p.run(0.01)  # ACKs are judged where they arrive, so much on the air after the access point let them go
         p.rewriter.kill()
         p.run(2.0)
 
@@ -90,13 +91,7 @@ class DownAgentKilled(Case):
         r.clamped(verdict, 50)
         killed = r.event("killed")
         changed = [seen.t_us - killed["t_us"] for _, seen in verdict.changed()]  # it left the AP when it arrived
-        late = changed[-1] if changed else None
-        r.expect(late is not None and late <= DEAD_MAN_US,
-                 f"a clamped ACK {late} µs after the agent's death")
-        plain = sum(seen.t_us > killed["t_us"] + DEAD_MAN_US for _, seen in verdict.up) - sum(
-            seen.t_us > killed["t_us"] + DEAD_MAN_US for _, seen in verdict.changed())
-        r.expect(plain >= 50, f"only {plain} plain ACKs after that second: the capture shows nothing")
-        r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+        dead_man(r, changed[-1] if changed else None, [seen.t_us for _, seen in verdict.up])
 
 
 class DownFloor(Case):
@@ -115,6 +110,4 @@ class DownFloor(Case):
     def check(self, r: Result) -> None:
         verdict = r.flow("flow", True)
         r.clamped(verdict, 30)
-        lowest = min(seen.window for _, seen in verdict.changed()) << verdict.figures["scale"]
-        r.expect(lowest >= 4 * verdict.figures["mss_bytes"],
-                 f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
+        never_below_floor(r, verdict)

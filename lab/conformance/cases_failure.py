@@ -13,6 +13,17 @@ def last_clamped(verdict, after_us: int) -> int | None:
     return changed[-1][0].t_us - after_us if changed else None
 
 
+def dead_man(r: Result, late: int | None, acks_us: list[int], of: str = "the agent") -> None:
+    """After SIGKILL no ACK is clamped beyond the dead man's time, and plain ones show that the flow went on. `late`:
+    from the kill to the last clamped one, µs; `acks_us`: when the flow's ACKs left the access point.
+    """
+    end_us = r.event("killed")["t_us"] + DEAD_MAN_US
+    r.expect(late is not None and late <= DEAD_MAN_US, f"a clamped ACK {late} µs after {of}'s death")
+    plain = sum(t_us > end_us for t_us in acks_us)
+    r.expect(plain >= 50, f"only {plain} ACKs after that second: the capture shows nothing")
+    r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+
+
 class AgentKilled(Case):
     name, about = "agent-killed", "SIGKILL while clamping: plain TCP within a second"
     quick = ("bpf", "ovs-native", "ovs-slow")
@@ -32,10 +43,7 @@ class AgentKilled(Case):
         r.clamped(verdict, 50)
         killed = r.event("killed")
         late = last_clamped(verdict, killed["t_us"])
-        r.expect(late is not None and late <= DEAD_MAN_US, f"a clamped ACK {late} µs after the agent's death")
-        plain = sum(own.t_us > killed["t_us"] + DEAD_MAN_US for own, _ in verdict.up)
-        r.expect(plain >= 50, f"only {plain} ACKs after that second: the capture shows nothing")
-        r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+        dead_man(r, late, [own.t_us for own, _ in verdict.up])
         r.numbers["dead_man_ms"] = (late or 0) / 1000
 
 
@@ -166,7 +174,4 @@ class SwitchKilled(Case):
         verdict = r.flow("flow", may_lose=True)
         r.clamped(verdict, 50)
         late = last_clamped(verdict, r.event("killed")["t_us"])
-        plain = sum(own.t_us > r.event("killed")["t_us"] + DEAD_MAN_US for own, _ in verdict.up)
-        r.expect(late is not None and late <= DEAD_MAN_US, f"a clamped ACK {late} µs after vswitchd's death")
-        r.expect(plain >= 50, f"only {plain} ACKs after that second: nothing is shown")
-        r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+        dead_man(r, late, [own.t_us for own, _ in verdict.up], "vswitchd")

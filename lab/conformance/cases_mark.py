@@ -4,11 +4,11 @@ at both ends.
 import os
 
 from .case import Case, Result
+from .cases_failure import DEAD_MAN_US
 from .marker import Datagrams, Marker
 from .marks import CE, ECT0, ECT1, NOT_ECT, Marked, datagrams, judge
 from .rewriter import now_us
 
-DEAD_MAN_US = 1_000_000
 KILL_FILE = "/run/lab/mark.kill"
 INTERVAL_US = 50_000
 
