@@ -472,6 +472,11 @@ def t_offload():
     clamped_transfer(v6=False, offload=True)
 
 
+def t_offload_ipv6():
+    """IPv6 with offload: the same"""
+    clamped_transfer(v6=True, offload=True)
+
+
 def kill_clamped(hand: Hand, line: str, at_ap: Capture, scale: int, most_s: float) -> None:
     """Kills the exporter just after `line` set a window of 12000 bytes, which `at_ap` saw before; it must not leave
     the AP later than `most_s` after that."""
