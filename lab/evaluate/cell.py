@@ -48,7 +48,7 @@ def others(plan: dict, long: list[dict]) -> float | None:
     """
     if len({f["cc"] for f in long}) < 2:
         return None
-    return sum(f["goodput_mbps"] for f in long if f["cc"] != plan["evaluate"]["control"]) / sum(
+    return sum(f["goodput_mbps"] for f in long if f["cc"] != plan["evaluate"]["cc"]) / sum(
         f["goodput_mbps"] for f in long)
 
 

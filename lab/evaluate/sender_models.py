@@ -1,0 +1,38 @@
+"""What senders with the congestion control oal_lc (policies/loss-cause) have as a model, by path: lab/evaluate/loss-cause
+makes them.
+"""
+import functools
+import json
+import pathlib
+import struct
+
+from host import scenario
+
+KEPT = pathlib.Path(__file__).with_name("models") / "loss-cause.json"
+LAYOUT = struct.Struct("=Q8i2I")  # struct oal_lc_model of policies/loss-cause/ca.h: deadline, …, valid, unused
+
+#: Sender of methods.SENDERS → which of a path's models it has. lc: K-means on windows and round trips, where the fit is
+#: of use; lc_paper: whether it is or not, as published; lc_rtt: the same by round trips alone; lc_rule: no fit but a
+#: share of the path's shortest round trip.
+MODELS = {"lc": "kmeans", "lc_paper": "paper", "lc_rtt": "rtt", "lc_rule": "rule", "lc_truth": "truth"}
+#: `valid` is 2: the lab's kernel decides by where the packet was lost.
+TRUTH = LAYOUT.pack(0, *[0] * 8, 2, 0)
+#: No model: oal_lc is CUBIC.
+NONE = bytes(LAYOUT.size)
+
+
+@functools.cache
+def kept() -> dict:
+    """By scenario/queue: what was fitted; `models`: hexadecimal digits, null where the fit is of no use."""
+    return json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+
+
+def model(control: str, name: str, queue: str) -> str | None:
+    """What a method's senders have in a scenario, as hexadecimal digits for the guest; None for other senders."""
+    if control not in MODELS:
+        return None
+    if MODELS[control] == "truth":
+        return TRUTH.hex()
+    if f"{name}/{queue}" not in kept():
+        raise scenario.ScenarioError(f"no model for {name} over {queue}: run lab/evaluate/loss-cause first")
+    return kept()[f"{name}/{queue}"]["models"][MODELS[control]] or NONE.hex()
