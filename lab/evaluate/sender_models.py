@@ -1,5 +1,5 @@
-"""What senders with the congestion control oal_lc (policies/loss-cause) have as a model, by path: lab/evaluate/loss-cause
-makes them.
+"""What senders with the congestion control oal_lc (policies/loss-cause) have as a model, by path. Made by
+lab/evaluate/loss-cause.
 """
 import functools
 import json

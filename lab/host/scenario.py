@@ -39,8 +39,8 @@ FLOW = {
     "station": None, "direction": "down", "cc": "cubic", "peer_cc": None, "parallel": 1, "start_s": 0.0, "stop_s": None,
     "rate_mbps": 0, "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0, "ecn": None
 }
-#: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source. oal_lc is
-#: that of policies/loss-cause.
+#: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source. oal_lc
+#: is that of policies/loss-cause.
 CONGESTION_CONTROLS = ("reno", "cubic", "bbr", "dctcp", "illinois", "vegas", "veno", "westwood", "oal_lc")
 #: `cc` of a flow that is no TCP: a download by lab/evaluate/quic. It has none of these keys.
 QUIC = "quic"

@@ -36,8 +36,8 @@ patched=(arch/x86/um/os-Linux/registers.c
 	include/uapi/linux/openvswitch.h net/openvswitch/actions.c net/openvswitch/flow_netlink.c)
 if [ "$kernel" = 6.1 ]; then
 	changes+=("$lab/medium/hwsim-medium-6.1.patch" "$here/tcp-ect1-6.1.patch")
-	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c net/ipv4/tcp_output.c net/core/dev.c net/ipv4/Makefile
-		net/sched/sch_cake.c net/sched/sch_codel.c net/sched/sch_fq_codel.c)
+	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c net/ipv4/tcp_output.c net/ipv4/Makefile
+		net/core/dev.c net/sched/sch_cake.c net/sched/sch_codel.c net/sched/sch_fq_codel.c)
 fi
 jobs=${JOBS:-2}
 if [ ! -e "$pristine/.complete" ]; then

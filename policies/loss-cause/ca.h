@@ -40,6 +40,13 @@ struct oal_lc_model {
 	__u32 in_a_row; /* windows kept one after the other, at most; from 255 on there is no limit */
 };
 
+/* Which connections a model is for: those to addresses with these leading bits, IPv4 as ::ffff:a.b.c.d; of hosts. */
+struct oal_lc_prefix {
+	__u32 bits;
+	__be32 address[4];
+};
+#define OAL_LC_MOST_PREFIXES 4096
+
 /* Of a connection. All zero is one that has just begun. */
 struct oal_lc_state {
 	__u32 segments[OAL_LC_PAIRS], rtt_us[OAL_LC_PAIRS];

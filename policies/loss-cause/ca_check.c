@@ -65,7 +65,8 @@ static void make_up(struct oal_lc_history *h)
 
 		e->kind = kind < 9 ? OAL_LC_PAIR : kind < 14 ? OAL_LC_LOST : kind < 15 ? OAL_LC_MARKED : OAL_LC_TIMEOUT;
 		e->at_ns = below(1200);
-		e->a = e->kind == OAL_LC_PAIR && plausible ? base_segments / 2 + (uint32_t)below(base_segments) : sized();
+		e->a = e->kind == OAL_LC_PAIR && plausible ? base_segments / 2 + (uint32_t)below(base_segments)
+			: sized();
 		e->b = e->kind == OAL_LC_PAIR && plausible ? base_us / 2 + (uint32_t)below(base_us * 2)
 			: e->kind == OAL_LC_LOST ? (uint32_t)below(8) : sized();
 	}
