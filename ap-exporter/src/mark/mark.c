@@ -15,6 +15,7 @@ static const struct action_ops *const backends[] = {
 #ifdef HAVE_BPF
 	&mark_bpf,
 #endif
+	&mark_ovs,
 	NULL
 };
 
@@ -168,8 +169,10 @@ void mark_json(struct mark *m, struct json *j)
 	json_count(j, "expired", s.expired);
 	json_count(j, "errors", s.errors);
 	json_count(j, "packets_seen", s.packets_seen);
-	json_count(j, "packets_marked", s.packets_changed);
-	json_count(j, "packets_left", s.packets_skipped);
+	if (s.knows_changes) {
+		json_count(j, "packets_marked", s.packets_changed);
+		json_count(j, "packets_left", s.packets_skipped);
+	}
 	if (m->action.ops->json)
 		m->action.ops->json(&m->action, j);
 	json_add(j, "}");
