@@ -1,6 +1,6 @@
 """Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
-chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, and `mark`, of one access
-point for the policy mark.
+chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, `mark`, of one access
+point for the policy mark, and `loss`, of one whose queue, air or wire loses, for loss-cause.
 """
 import copy
 import csv
@@ -15,7 +15,7 @@ from . import blockage
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink", "mmwave", "mark")
+SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss")
 EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None}
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
 #: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
