@@ -1,6 +1,7 @@
 """Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
 chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, `mark`, of one access
-point for the policy mark, and `sender`, of one download for policies at its sender.
+point for the policy mark, `loss`, of one whose queue, air or wire loses, for loss-cause, and `sender`, of one download
+for policies at its sender.
 """
 import copy
 import csv
@@ -15,7 +16,7 @@ from . import blockage, sender_models
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink", "mmwave", "mark", "sender")
+SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss", "sender")
 EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None}
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
 PLAIN = "plain"  # a flow's `cc`: CUBIC, whatever the method's is

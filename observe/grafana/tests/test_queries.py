@@ -137,7 +137,7 @@ def test_a_figure_of_a_platform_without_a_row_is_unknown_and_not_zero(blank):
 #: Tables with rows by the second or faster: what a panel over a month must not read a month of.
 RAW = ("station", "station_ac", "channel", "queue", "beacon", "packet", "flow", "drop_event", "health", "label", "item",
        "batch", "decision", "prediction", "control", "neighbour_ap", "tree_decision", "station_1s", "station_ac_1s",
-       "channel_1s", "queue_1s", "packet_1s")
+       "channel_1s", "queue_1s", "packet_1s", "loss_event")
 
 
 @pytest.fixture(scope="session")
