@@ -26,6 +26,9 @@ QUEUES = ("fifo", "fq")
 RATE_HZ = 50
 WARMUP_S = 4
 RULE = 1.25  # of the shortest round trip
+#: lc_ap: losses are the air's where the access point says so of this share of what was sent again, a mark in the last
+#: round trip means a queue all the same, and so does a round trip of so many times the shortest.
+LEAST_AIR, MOST_ROUND_TRIP = 0.5, 4.0
 
 def sample(work: tuple[str, str, int, pathlib.Path]) -> tuple[np.ndarray, np.ndarray]:
     """(windows in segments, round trips in µs) of a run of plain CUBIC, in order of time."""
@@ -40,6 +43,15 @@ def sample(work: tuple[str, str, int, pathlib.Path]) -> tuple[np.ndarray, np.nda
     return np.array([r["cwnd_bytes"] // r["mss_bytes"] for r in used]), np.array([r["rtt_us"] for r in used])
 
 
+def said_by_ap(work: tuple[str, str, int, pathlib.Path]) -> tuple[int, int]:
+    """(losses that the access point calls the air's, segments sent again) of a run of plain CUBIC with ECN."""
+    name, queue, seed, _ = work
+    cell = play.Cell(SET, name, methods.method(f"cubic_ecn-{queue}+diagnose"), seed)
+    settings = play.Settings(exporter=play.snapshot(play.EXPORTER))
+    found = play.result(cell, settings) or play.play(cell, settings)
+    return sum(one["cause"] == "air" for one in found["losses"]), int(found["cell"]["retransmissions"])
+
+
 def described(found: fit.Centroids | fit.Useless) -> dict:
     """A fit's figures; `air` and `congested`: the centres as segments and µs."""
     made = found if isinstance(found, fit.Centroids) else found.centroids
@@ -52,29 +64,39 @@ def described(found: fit.Centroids | fit.Useless) -> dict:
                   "points": made.points, "air": back(made.air), "congested": back(made.congested)}
 
 
-def of_path(segments: np.ndarray, rtt_us: np.ndarray) -> dict:
-    """The models of a path, and what the fits were like."""
+def of_path(segments: np.ndarray, rtt_us: np.ndarray, air: int, again: int) -> dict:
+    """The models of a path, and what the fits were like; air of `again` losses are the air's as its AP says."""
     both, rtt = fit.fit(segments, rtt_us), fit.fit(segments, rtt_us, rtt_only=True)
     paper, alone = (f if isinstance(f, fit.Centroids) else f.centroids for f in (both, rtt))
     packed = lambda made, in_a_row=fit.NO_LIMIT: made and made.pack(in_a_row=in_a_row).hex()
+    believed = again and air >= LEAST_AIR * again
     return {
-        "kmeans": described(both), "rtt": described(rtt), "shortest_us": int(rtt_us.min()), "models": {
+        "kmeans": described(both), "rtt": described(rtt), "shortest_us": int(rtt_us.min()),
+        "ap": {"air": air, "again": again}, "models": {
             "kmeans": packed(both, fit.IN_A_ROW) if isinstance(both, fit.Centroids) else None, "paper": packed(paper),
-            "rtt": packed(alone), "rule": packed(fit.rule(RULE * rtt_us.min()))
+            "rtt": packed(alone), "rule": packed(fit.rule(RULE * rtt_us.min())),
+            "ap": packed(fit.rule(MOST_ROUND_TRIP * rtt_us.min())) if believed else None
         }
     }
+
+
+def of_each(what, todo: list, jobs: int) -> dict[str, list]:
+    """What each run gives, by path."""
+    out = collections.defaultdict(list)
+    for work, found, error in pool.each(what, todo, jobs):
+        if error:
+            raise SystemExit(f"evaluate: {work[0]} over {work[1]} failed: {error}")
+        out[f"{work[0]}/{work[1]}"].append(found)
+        print(f"{what.__name__}: {sum(map(len, out.values()))} of {len(todo)}", flush=True)
+    return out
 
 
 def train(jobs: int) -> dict:
     play.BUILD.mkdir(parents=True, exist_ok=True)
     todo = [(name, queue, seed, play.BUILD) for name in scenarios.names(SET) for queue in QUEUES for seed in SEEDS]
-    points = collections.defaultdict(list)
-    for work, found, error in pool.each(sample, todo, jobs):
-        if error:
-            raise SystemExit(f"evaluate: {work[0]} over {work[1]} failed: {error}")
-        points[f"{work[0]}/{work[1]}"].append(found)
-        print(f"sampled {sum(len(p) for p in points.values())} of {len(todo)}", flush=True)
-    return {path: of_path(*(np.concatenate(part) for part in zip(*runs))) for path, runs in sorted(points.items())}
+    points, said = of_each(sample, todo, jobs), of_each(said_by_ap, todo, jobs)
+    return {path: of_path(*(np.concatenate(part) for part in zip(*points[path])), *np.sum(said[path], axis=0).tolist())
+            for path in sorted(points)}
 
 
 def main() -> None:
@@ -84,7 +106,7 @@ def main() -> None:
     found = train(p.parse_args().jobs)
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for path, of in found.items():
-        print(f"{path}: {of['kmeans']['useless'] if 'useless' in of['kmeans'] else 'of use'}")
+        print(f"{path}: {of['kmeans'].get('useless', 'of use')}; by its AP {of['ap']}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queu
 SENDERS: dict[str, tuple[str, bool]] = {
     **{control: (control, False) for control in CONGESTION_CONTROLS if control != "oal_lc"},
     "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False), "cubic_mixed": ("cubic", False),
-    "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False))
+    "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False)),
+    "lc_ap": ("oal_lc", True)
 }
 #: Senders of which every second flow of a scenario asks for ECN, from the first on, and the others do not.
 MIXED = ("cubic_mixed",)

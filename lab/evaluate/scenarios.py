@@ -43,6 +43,7 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     """
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
+    plain = [n for n, flow in enumerate(given["flows"]) if flow.get("cc") == PLAIN]
     for n, flow in enumerate(given["flows"]):
         if method.mixed:
             flow["ecn"] = n % 2 == 0
@@ -65,7 +66,7 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
         spec = scenario.merge(blockage.DEFAULTS, extra["blockage"], f"{name}.blockage")
         given["changes"] = given.get("changes", []) + blockage.changes(spec, given["stations"], given["duration_s"])
     out = scenario.plan(name, given)
-    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control, "cc": method.cc}
+    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control, "cc": method.cc, "plain": plain}
     out["oal_lc"] = sender_models.model(method.control, name, method.queue)
     return out
 

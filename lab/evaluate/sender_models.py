@@ -13,8 +13,8 @@ LAYOUT = struct.Struct("=Q8i2I")  # struct oal_lc_model of policies/loss-cause/c
 
 #: Sender of methods.SENDERS → which of a path's models it has. lc: K-means on windows and round trips, where the fit is
 #: of use; lc_paper: whether it is or not, as published; lc_rtt: the same by round trips alone; lc_rule: no fit but a
-#: share of the path's shortest round trip.
-MODELS = {"lc": "kmeans", "lc_paper": "paper", "lc_rtt": "rtt", "lc_rule": "rule", "lc_truth": "truth"}
+#: share of the path's shortest round trip; lc_ap: what the access point says of the path's losses, and its marks.
+MODELS = {"lc": "kmeans", "lc_paper": "paper", "lc_rtt": "rtt", "lc_rule": "rule", "lc_ap": "ap", "lc_truth": "truth"}
 #: `valid` is 2: the lab's kernel decides by where the packet was lost.
 TRUTH = LAYOUT.pack(0, *[0] * 8, 2, 0)
 #: No model: oal_lc is CUBIC.
