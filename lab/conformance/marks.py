@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .segment import folded
-from .timeline import Rules
+from .timeline import FOREVER_US, Rules
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
 NAMES = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
@@ -73,7 +73,8 @@ class Marked:
 
 def spans(events: list[dict], bit: int, rules: Rules) -> list[tuple[int, int, int, int]]:
     """(may begin, must have begun, may end, must have ended), µs, of each time in which packets with this bit are
-    marked. A set ends the one before only by taking its place.
+    marked. A set ends the one before only by taking its place. Where the agent is free to mark as it likes, none
+    must be.
     """
     found = []
     for event in events:
@@ -83,7 +84,9 @@ def spans(events: list[dict], bit: int, rules: Rules) -> list[tuple[int, int, in
         if what != "killed" and found:  # nothing ends with the agent's death but by its time
             first, sure, may_end, must_end = found[-1]
             found[-1] = first, sure, min(may_end, begin), min(must_end, end + rules.settle_us)
-        if what == "set" and event["marks"] & bit:
+        if what == "free":
+            found.append((begin, FOREVER_US, FOREVER_US, end))
+        elif what == "set" and event["marks"] & bit:
             found.append((begin, end + rules.settle_us, begin + event["ttl_us"] - rules.early_us,
                           end + event["ttl_us"] + rules.late_us))
     return found
