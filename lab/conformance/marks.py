@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .segment import folded
+from .segment import VLAN_TYPES, folded
 from .timeline import FOREVER_US, Rules
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
@@ -43,16 +43,17 @@ def datagrams(path: Path) -> Iterator[Datagram]:
 
 def datagram(t_us: int, frame: bytes) -> Datagram | None:
     """None: it is none of ours."""
-    kind, found = frame[12:14], re.search(rb"oal (\d+)", frame)
+    kind, found, at = int.from_bytes(frame[12:14], "big"), re.search(rb"oal (\d+)", frame), 14
     if not found:
         return None
-    if kind == b"\x08\x00" and frame[23] == 17:
-        head = frame[14:34]
-        rest = frame[:15] + bytes([frame[15] & 0xfc]) + frame[16:24] + frame[26:]
-        return Datagram(t_us, int(found[1]), frame[15] & 3, rest, folded(head) == 0)
-    if kind == b"\x86\xdd" and frame[20] == 17:
-        rest = frame[:15] + bytes([frame[15] & 0xcf]) + frame[16:]
-        return Datagram(t_us, int(found[1]), frame[15] >> 4 & 3, rest, True)
+    while kind in VLAN_TYPES:
+        kind, at = int.from_bytes(frame[at + 2:at + 4], "big"), at + 4
+    ip, tags = frame[at:], frame[:at]
+    if kind == 0x0800 and ip[9] == 17:
+        rest = tags + bytes([ip[0], ip[1] & 0xfc]) + ip[2:10] + ip[12:]
+        return Datagram(t_us, int(found[1]), ip[1] & 3, rest, folded(ip[:20]) == 0)
+    if kind == 0x86dd and ip[6] == 17:
+        return Datagram(t_us, int(found[1]), ip[1] >> 4 & 3, tags + bytes([ip[0], ip[1] & 0xcf]) + ip[2:], True)
     return None
 
 
