@@ -182,16 +182,13 @@ def t_restart():
 
 
 def t_auto():
-    """`auto` takes the bridge where there is no Wi-Fi port for a tc program, and says why neither works where none
-    does"""
+    """`auto` does not take the bridge, also where there is no Wi-Fi port for a tc program: it may be slow there"""
     with Folder() as folder, Switch(folder) as switch:
+        switch.add_bridge()
         hand = Hand(switch)
         hand.command[hand.command.index("ovs")] = "auto"
         said = refusal(hand.command)
-        assert "bpf: " in said and "ovs: " in said, said
-        switch.add_bridge()
-        with hand:
-            assert hand.stats()["backend"] == "ovs"
+        assert "bpf: " in said and "ovs: " not in said, said
 
 
 def t_unpatched():

@@ -7,6 +7,7 @@ from .case import Case, Result
 from .cases_failure import DEAD_MAN_US, OVS
 from .marker import Datagrams, Marker
 from .marks import AT_ONCE, CE, ECT0, ECT1, NOT_ECT, Marked, datagrams, judge
+from .network import Shape
 from .rewriter import now_us
 from .segment import OPTION_SCALE, SYN, Segment
 from .timeline import Rules
@@ -193,6 +194,11 @@ class BridgeAgentKilled(ByBridge, MarkAgentKilled):
 
 class BridgeKillFile(ByBridge, MarkKillFile):
     name = "mark-ovs-kill-file"
+
+
+class BridgeTagged(ByBridge, MarkEcn):
+    name, about = "mark-ovs-vlan", "a VLAN tag on every frame: marks as without"
+    shape = Shape(tags=1)
 
 
 class BridgeBothKilled(ByBridge, MarkAgentKilled):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .segment import folded
-from .timeline import Rules
+from .segment import VLAN_TYPES, folded
+from .timeline import FOREVER_US, Rules
 
 NOT_ECT, ECT1, ECT0, CE = range(4)
 NAMES = ("Not-ECT", "ECT(1)", "ECT(0)", "CE")
@@ -43,16 +43,17 @@ def datagrams(path: Path) -> Iterator[Datagram]:
 
 def datagram(t_us: int, frame: bytes) -> Datagram | None:
     """None: it is none of ours."""
-    kind, found = frame[12:14], re.search(rb"oal (\d+)", frame)
+    kind, found, at = int.from_bytes(frame[12:14], "big"), re.search(rb"oal (\d+)", frame), 14
     if not found:
         return None
-    if kind == b"\x08\x00" and frame[23] == 17:
-        head = frame[14:34]
-        rest = frame[:15] + bytes([frame[15] & 0xfc]) + frame[16:24] + frame[26:]
-        return Datagram(t_us, int(found[1]), frame[15] & 3, rest, folded(head) == 0)
-    if kind == b"\x86\xdd" and frame[20] == 17:
-        rest = frame[:15] + bytes([frame[15] & 0xcf]) + frame[16:]
-        return Datagram(t_us, int(found[1]), frame[15] >> 4 & 3, rest, True)
+    while kind in VLAN_TYPES:
+        kind, at = int.from_bytes(frame[at + 2:at + 4], "big"), at + 4
+    ip, tags = frame[at:], frame[:at]
+    if kind == 0x0800 and ip[9] == 17:
+        rest = tags + bytes([ip[0], ip[1] & 0xfc]) + ip[2:10] + ip[12:]
+        return Datagram(t_us, int(found[1]), ip[1] & 3, rest, folded(ip[:20]) == 0)
+    if kind == 0x86dd and ip[6] == 17:
+        return Datagram(t_us, int(found[1]), ip[1] >> 4 & 3, tags + bytes([ip[0], ip[1] & 0xcf]) + ip[2:], True)
     return None
 
 
@@ -73,7 +74,8 @@ class Marked:
 
 def spans(events: list[dict], bit: int, rules: Rules) -> list[tuple[int, int, int, int]]:
     """(may begin, must have begun, may end, must have ended), µs, of each time in which packets with this bit are
-    marked. A set ends the one before only by taking its place.
+    marked. A set ends the one before only by taking its place. Where the agent is free to mark as it likes, none
+    must be.
     """
     found = []
     for event in events:
@@ -83,7 +85,9 @@ def spans(events: list[dict], bit: int, rules: Rules) -> list[tuple[int, int, in
         if what != "killed" and found:  # nothing ends with the agent's death but by its time
             first, sure, may_end, must_end = found[-1]
             found[-1] = first, sure, min(may_end, begin), min(must_end, end + rules.settle_us)
-        if what == "set" and event["marks"] & bit:
+        if what == "free":
+            found.append((begin, FOREVER_US, FOREVER_US, end))
+        elif what == "set" and event["marks"] & bit:
             found.append((begin, end + rules.settle_us, begin + event["ttl_us"] - rules.early_us,
                           end + event["ttl_us"] + rules.late_us))
     return found

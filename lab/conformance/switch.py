@@ -85,8 +85,8 @@ class OpenVSwitch:
         self.choose(bridge)
 
     def choose(self, bridge: str) -> None:
-        """The data path knows the actions; the slow path is taken because it is told so, as where the module does not
-        know them.
+        """The data path knows the actions; the slow path is taken because it is told so, as where the module does
+        not know them.
         """
         if self.path != "slow":
             return
@@ -97,7 +97,7 @@ class OpenVSwitch:
                 return
             time.sleep(0.05)
         raise SystemExit(
-            f"conformance: the data path of {bridge} cannot be told that it does not know the actions: {self.describe()}"
+            f"conformance: the data path of {bridge} cannot be told what it does not know: {self.describe()}"
         )
 
     def make(self, bridge: str, ports: list[str]) -> None:

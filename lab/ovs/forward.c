@@ -1,6 +1,6 @@
 /* forward.c: how long a port takes for an ACK, from the driver that hands it in to the driver that takes it out.
- * usage: forward PORT OUT BURSTS BURST_PACKETS WINDOW [TOS]; prints two numbers of nanoseconds a packet of each burst, a
- * burst a line. Frames go out of PORT, a veth, and so in at its other end; the kernel does the rest before send
+ * usage: forward PORT OUT BURSTS BURST_PACKETS WINDOW [TOS]; prints two numbers of nanoseconds a packet of each burst,
+ * a burst a line. Frames go out of PORT, a veth, and so in at its other end; the kernel does the rest before send
  * returns, unless it puts work off until later. First number: until send returned, 0 if OUT had not sent all packets by
  * then. Second: until it had. */
 #include <arpa/inet.h>

@@ -94,6 +94,8 @@ def test_fields_of_a_frame_are_read_and_the_rest_is_the_same_for_each_ecn_field(
     assert [one.ecn for one in found] == [0, 1, 2, 3]
     assert len({one.rest for one in found}) == 1 and all(one.checksum_right for one in found)
     assert found[0].number == (12 if made is v4 else 13)
+    tagged = datagram(5, made(2)[:12] + b"\x81\x00\x00\x0a" + made(2)[12:])
+    assert (tagged.ecn, tagged.checksum_right, len(tagged.rest)) == (2, True, len(found[2].rest) + 4)
     changed = bytearray(made(0))
     changed[15] ^= 0x08 if made is v4 else 0x80  # the DSCP
     assert datagram(5, bytes(changed)).rest != found[0].rest

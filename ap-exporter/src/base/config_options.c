@@ -139,7 +139,8 @@ static const struct config_option mark_options[] = {
 	  "off, shadow or enforce: the most that a policy may do on this AP; shadow decides and reports, and marks "
 	  "nothing"),
 	T(mark, backend, "auto", false, false,
-	  "auto, ovs (the bridge's mark_ce action) or bpf (a tc program); auto takes bpf where it works"),
+	  "auto, bpf (a tc program) or ovs (the bridge's mark_ce action: name it where its data path knows that); auto "
+	  "takes bpf"),
 	T(mark, interface, "", false, true,
 	  "bpf: Wi-Fi ports where packets leave for stations; empty: those of the nl80211 sections"),
 	T(mark, bridge, "br-lan", false, false, "ovs: name of the bridge"),

@@ -49,7 +49,7 @@ extern const struct action_ops mark_bpf, mark_ovs;
 /* Can what the configuration asks for work here? 0, or negative errno with what to do in `err`. */
 int mark_check(const struct config_mark *, char *err, size_t err_size);
 /* The backend that the configuration names, also if its bridge is yet to come up (`ready` is false until then); `auto`
- * takes bpf where it works, else ovs. */
+ * takes bpf. */
 int mark_open(struct mark **, const struct config_mark *, char *err, size_t err_size);
 /* Packets to this station are marked so from now on, for `ttl_ms` (at most MARK_MAX_TTL_MS) unless set again. 0, or
  * negative errno: -EINVAL (no such station, marks, interval or ttl can be), -ENOSPC (table full), -ENOTCONN (data path
