@@ -7,18 +7,31 @@ import pathlib
 import struct
 
 from host import scenario
+from oal_schema.centroids import Centroids
 
 KEPT = pathlib.Path(__file__).with_name("models") / "loss-cause.json"
-LAYOUT = struct.Struct("=Q8i2I")  # struct oal_lc_model of policies/loss-cause/ca.h: deadline, …, valid, unused
+#: struct oal_lc_model of policies/loss-cause/ca.h: deadline; shifts, scales, centres of air and of queue, four each;
+#: inputs, usable; windows kept one after the other, unused.
+LAYOUT = struct.Struct("=Q16q2I2I")
+IN_A_ROW, NO_LIMIT = 3, 255
 
 #: Sender of methods.SENDERS → which of a path's models it has. lc: K-means on windows and round trips, where the fit is
 #: of use; lc_paper: whether it is or not, as published; lc_rtt: the same by round trips alone; lc_rule: no fit but a
 #: share of the path's shortest round trip; lc_ap: what the access point says of the path's losses, and its marks.
 MODELS = {"lc": "kmeans", "lc_paper": "paper", "lc_rtt": "rtt", "lc_rule": "rule", "lc_ap": "ap", "lc_truth": "truth"}
-#: `valid` is 2: the lab's kernel decides by where the packet was lost.
-TRUTH = LAYOUT.pack(0, *[0] * 8, 2, 0)
+#: `usable` is 2: the lab's kernel decides by where the packet was lost.
+TRUTH = LAYOUT.pack(0, *[0] * 16, 2, 2, NO_LIMIT, 0)
 #: No model: oal_lc is CUBIC.
 NONE = bytes(LAYOUT.size)
+
+
+def pack(c: Centroids, in_a_row: int) -> bytes:
+    """The kernel's model of centres of (window, round trip), or of round trips alone: the window then is as far from
+    the one as from the other.
+    """
+    shift, scale, air, queue = ((without,) * (2 - len(of)) + of + (0, 0) for of, without in (
+        (c.shift, 0), (c.scale, 1), (c.air, 0), (c.queue, 0)))
+    return LAYOUT.pack(0, *shift, *scale, *air, *queue, 2, int(c.usable), in_a_row, 0)
 
 
 @functools.cache

@@ -21,7 +21,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 version=$(dpkg-query -W -f='${Version}' "linux-source-$kernel")
 hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch \
     "$here"/*.patch "${ovs_patches[@]}" "$congestion_control"/ca_kernel.c "$congestion_control"/ca.h \
-    "$congestion_control"/ca_check.h; } | sha256sum | cut -c1-16)
+    "$congestion_control"/ca_check.h "$congestion_control"/law.h; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash
 mkdir -p "$cache"
 exec 9>"$cache/kernel.lock"
@@ -59,7 +59,7 @@ if [ "$kernel" = 6.1 ]; then
 	rm -rf "$tree/drivers/net/wireless/hwsim_medium"
 	mkdir "$tree/drivers/net/wireless/hwsim_medium"
 	cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
-	cp "$congestion_control"/ca.h "$congestion_control"/ca_check.h "$tree/net/ipv4/"
+	cp "$congestion_control"/ca.h "$congestion_control"/ca_check.h "$congestion_control"/law.h "$tree/net/ipv4/"
 	cp "$congestion_control"/ca_kernel.c "$tree/net/ipv4/tcp_oal_lc.c"
 	echo 'obj-y += tcp_oal_lc.o' >>"$tree/net/ipv4/Makefile"
 fi

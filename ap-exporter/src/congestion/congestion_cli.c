@@ -9,9 +9,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { LINE = 256 };
+enum { LINE = 512 };
 
-static const char usage[] = "commands: choose PREFIX NAME TTL_MS, model PREFIX HEX TTL_MS, release PREFIX|all, stats, quit";
+static const char usage[] = "commands: choose PREFIX NAME TTL_MS, model PREFIX HEX TTL_MS, release PREFIX|all, stats, "
+			    "quit";
 
 static void on_signal(int number)
 {
@@ -64,7 +65,7 @@ static const char *carry_out(struct congestion *c, const char *line)
 	uint8_t model[CONGESTION_MODEL_BYTES];
 	struct congestion_prefix p;
 	unsigned ttl_ms = 0;
-	const int words = sscanf(line, "%15s %63s %97s %9u %c", verb, to, what, &ttl_ms, &rest);
+	const int words = sscanf(line, "%15s %63s %321s %9u %c", verb, to, what, &ttl_ms, &rest);
 	int ret;
 
 	if (words == 2 && !strcmp(verb, "release") && !strcmp(to, "all")) {

@@ -50,7 +50,8 @@ int choose(struct bpf_sock_ops *ops)
 	if (ops->family == AF_INET) {
 		to.address[2] = bpf_htonl(0xffff);
 		to.address[3] = ops->remote_ip4;
-		/* Else the compiler makes one load of this and of the one below, at an offset that the verifier refuses. */
+		/* Else the compiler makes one load of this and the one below, at an offset that the verifier refuses.
+		 */
 		asm volatile("" ::: "memory");
 	} else if (ops->family == AF_INET6) {
 		to.address[0] = ops->remote_ip6[0];

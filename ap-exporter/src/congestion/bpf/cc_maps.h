@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* cc_maps.h: what the program that sets congestion controls (cc.bpf.c) and what loads it (../congestion_bpf.c) share. */
+/* cc_maps.h: what the program that sets congestion controls (cc.bpf.c) and its loader (../congestion_bpf.c) share. */
 #ifndef OAL_CC_MAPS_H
 #define OAL_CC_MAPS_H
 
