@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS sender_session
     `rtt_looks` UInt32 COMMENT 'Looks at it in which it had a round trip' CODEC(ZSTD(1)),
     `rtt_min_us` Nullable(UInt32) COMMENT 'Smallest smoothed round trip of these [us]' CODEC(ZSTD(1)),
     `rtt_mean_us` Nullable(UInt32) COMMENT 'Mean of them [us]' CODEC(ZSTD(1)),
-    `rtt_p95_us` Nullable(UInt32) COMMENT 'Their 95th percentile, to 9 percent [us]' CODEC(ZSTD(1)),
+    `rtt_p95_us` Nullable(UInt32) COMMENT 'Their 95th percentile, to 11 percent [us]' CODEC(ZSTD(1)),
     `rtt_us` UInt32 COMMENT 'Smoothed round trip at the end; 0: it never had one [us]' CODEC(ZSTD(1)),
     `rttvar_us` UInt32 COMMENT 'Mean deviation of the round trip at the end [us]' CODEC(ZSTD(1)),
     `min_rtt_us` UInt32 COMMENT 'Smallest round trip; 0 before the first [us]' CODEC(ZSTD(1)),
@@ -78,7 +78,7 @@ ALTER TABLE sender_tcp MODIFY COLUMN `min_rtt_us` UInt32 COMMENT 'Smallest round
 ALTER TABLE sender_tcp MODIFY COLUMN `delivery_rate_bps` UInt64 COMMENT 'Delivery rate [bit/s]' CODEC(T64, ZSTD(1)) AFTER min_rtt_us;
 ALTER TABLE sender_tcp MODIFY COLUMN `pacing_rate_bps` UInt64 COMMENT 'Pacing rate; 9223372036854775807 or more while unlimited [bit/s]' CODEC(T64, ZSTD(1)) AFTER delivery_rate_bps;
 ALTER TABLE sender_tcp MODIFY COLUMN `bytes_acked` UInt64 COMMENT 'Bytes acknowledged [B]' CODEC(Delta(8), ZSTD(1)) AFTER pacing_rate_bps;
-ALTER TABLE sender_tcp ADD COLUMN IF NOT EXISTS `segs_out` UInt32 COMMENT 'Segments sent [pkt]' CODEC(Delta(4), ZSTD(1)) AFTER bytes_acked;
+ALTER TABLE sender_tcp ADD COLUMN IF NOT EXISTS `segs_out` UInt32 COMMENT 'Segments sent. Not a change: who only receives sends ACKs [pkt]' CODEC(Delta(4), ZSTD(1)) AFTER bytes_acked;
 ALTER TABLE sender_tcp ADD COLUMN IF NOT EXISTS `data_segs_out` UInt32 COMMENT 'Segments with payload sent [pkt]' CODEC(Delta(4), ZSTD(1)) AFTER segs_out;
 ALTER TABLE sender_tcp MODIFY COLUMN `retrans_pkts` UInt32 COMMENT 'Segments retransmitted in all [pkt]' CODEC(Delta(4), ZSTD(1)) AFTER data_segs_out;
 ALTER TABLE sender_tcp MODIFY COLUMN `lost_pkts` UInt32 COMMENT 'Segments taken for lost now [pkt]' CODEC(T64, ZSTD(1)) AFTER retrans_pkts;

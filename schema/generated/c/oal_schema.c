@@ -290,7 +290,7 @@ static const struct oal_column sender_tcp_columns[] = {
 	{ "delivery_rate_bps", offsetof(struct oal_sender_tcp_row, delivery_rate_bps), 16, OAL_GAUGE, OAL_T_U64, 8, 0, true, -1 },
 	{ "pacing_rate_bps", offsetof(struct oal_sender_tcp_row, pacing_rate_bps), 17, OAL_GAUGE, OAL_T_U64, 8, 0, true, -1 },
 	{ "bytes_acked", offsetof(struct oal_sender_tcp_row, bytes_acked), 18, OAL_COUNTER, OAL_T_U64, 8, 64, true, -1 },
-	{ "segs_out", offsetof(struct oal_sender_tcp_row, segs_out), 19, OAL_COUNTER, OAL_T_U32, 4, 32, true, -1 },
+	{ "segs_out", offsetof(struct oal_sender_tcp_row, segs_out), 19, OAL_COUNTER, OAL_T_U32, 4, 32, false, -1 },
 	{ "data_segs_out", offsetof(struct oal_sender_tcp_row, data_segs_out), 20, OAL_COUNTER, OAL_T_U32, 4, 32, true, -1 },
 	{ "retrans_pkts", offsetof(struct oal_sender_tcp_row, retrans_pkts), 21, OAL_COUNTER, OAL_T_U32, 4, 32, true, -1 },
 	{ "lost_pkts", offsetof(struct oal_sender_tcp_row, lost_pkts), 22, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },

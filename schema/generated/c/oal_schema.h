@@ -724,7 +724,7 @@ struct oal_sender_tcp_row {
 	uint64_t delivery_rate_bps; /* Delivery rate [bit/s] */
 	uint64_t pacing_rate_bps; /* Pacing rate; 9223372036854775807 or more while unlimited [bit/s] */
 	uint64_t bytes_acked; /* Bytes acknowledged [B] */
-	uint32_t segs_out; /* Segments sent [pkt] */
+	uint32_t segs_out; /* Segments sent. Not a change: who only receives sends ACKs [pkt] */
 	uint32_t data_segs_out; /* Segments with payload sent [pkt] */
 	uint32_t retrans_pkts; /* Segments retransmitted in all [pkt] */
 	uint32_t lost_pkts; /* Segments taken for lost now [pkt] */
@@ -771,7 +771,7 @@ struct oal_sender_session_row {
 	uint32_t rtt_looks; /* Looks at it in which it had a round trip */
 	uint32_t rtt_min_us; /* Smallest smoothed round trip of these [us] */
 	uint32_t rtt_mean_us; /* Mean of them [us] */
-	uint32_t rtt_p95_us; /* Their 95th percentile, to 9 percent [us] */
+	uint32_t rtt_p95_us; /* Their 95th percentile, to 11 percent [us] */
 	uint32_t rtt_us; /* Smoothed round trip at the end; 0: it never had one [us] */
 	uint32_t rttvar_us; /* Mean deviation of the round trip at the end [us] */
 	uint32_t min_rtt_us; /* Smallest round trip; 0 before the first [us] */

@@ -15,7 +15,7 @@
     `rtt_looks` UInt32 COMMENT 'Looks at it in which it had a round trip' CODEC(ZSTD(1)),
     `rtt_min_us` Nullable(UInt32) COMMENT 'Smallest smoothed round trip of these [us]' CODEC(ZSTD(1)),
     `rtt_mean_us` Nullable(UInt32) COMMENT 'Mean of them [us]' CODEC(ZSTD(1)),
-    `rtt_p95_us` Nullable(UInt32) COMMENT 'Their 95th percentile, to 9 percent [us]' CODEC(ZSTD(1)),
+    `rtt_p95_us` Nullable(UInt32) COMMENT 'Their 95th percentile, to 11 percent [us]' CODEC(ZSTD(1)),
     `rtt_us` UInt32 COMMENT 'Smoothed round trip at the end; 0: it never had one [us]' CODEC(ZSTD(1)),
     `rttvar_us` UInt32 COMMENT 'Mean deviation of the round trip at the end [us]' CODEC(ZSTD(1)),
     `min_rtt_us` UInt32 COMMENT 'Smallest round trip; 0 before the first [us]' CODEC(ZSTD(1)),

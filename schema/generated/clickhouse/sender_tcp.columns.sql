@@ -22,7 +22,7 @@
     `delivery_rate_bps` UInt64 COMMENT 'Delivery rate [bit/s]' CODEC(T64, ZSTD(1)),
     `pacing_rate_bps` UInt64 COMMENT 'Pacing rate; 9223372036854775807 or more while unlimited [bit/s]' CODEC(T64, ZSTD(1)),
     `bytes_acked` UInt64 COMMENT 'Bytes acknowledged [B]' CODEC(Delta(8), ZSTD(1)),
-    `segs_out` UInt32 COMMENT 'Segments sent [pkt]' CODEC(Delta(4), ZSTD(1)),
+    `segs_out` UInt32 COMMENT 'Segments sent. Not a change: who only receives sends ACKs [pkt]' CODEC(Delta(4), ZSTD(1)),
     `data_segs_out` UInt32 COMMENT 'Segments with payload sent [pkt]' CODEC(Delta(4), ZSTD(1)),
     `retrans_pkts` UInt32 COMMENT 'Segments retransmitted in all [pkt]' CODEC(Delta(4), ZSTD(1)),
     `lost_pkts` UInt32 COMMENT 'Segments taken for lost now [pkt]' CODEC(T64, ZSTD(1)),

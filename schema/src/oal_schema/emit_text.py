@@ -20,12 +20,13 @@ def _stream_column(c: dict) -> str:
 
 
 def clickhouse_columns(schema: Schema) -> dict[str, str]:
-    """Table → column list as in a CREATE TABLE; of a table that takes rows of both kinds, what only JSON has last."""
+    """Table → column list as in a CREATE TABLE; where rows of both kinds are, what only JSON has comes last."""
     lines = {}
     for t in schema.tables:
         normal = {c.name: f" DEFAULT {c.normal}" for c in t.columns if c.normal}
         lines[t.name] = [
-            f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})" for n, ty, codec, c in t.clickhouse()
+            f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})"
+            for n, ty, codec, c in t.clickhouse()
         ] + [_stream_column(c) for c in schema.shared(t)]
     for name, spec in schema.stream_tables.items():
         lines.setdefault(name, [_stream_column(c) for c in spec["columns"]])
@@ -187,7 +188,8 @@ def reference(schema: Schema) -> str:
     sent = {t.name for t in schema.tables}
     for name, spec in schema.stream_tables.items():
         o += (
-            [f"## {name}{', as JSON' if name in sent else ''}", "", spec["comment"], "", "| column | type | meaning |", "|---|---|---|"]
+            [f"## {name}{', as JSON' if name in sent else ''}", "", spec["comment"], ""]
+            + ["| column | type | meaning |", "|---|---|---|"]
             + [f"| `{c['name']}` | {c['type']} | {c['comment']} |" for c in spec["columns"]]
             + [""]
         )

@@ -189,8 +189,8 @@ def refresh() -> list[tuple[int, bytes]]:
 
 
 def senders() -> list[tuple[int, bytes]]:
-    """Tables `sender_tcp` and `sender_session` (revision 5): at the ends of their columns' ranges; a connection from its
-    first look to its end beside one that nobody saw; none.
+    """Tables `sender_tcp` and `sender_session` (revision 5): at the ends of their columns' ranges; a connection from
+    its first look to its end beside one that nobody saw; none.
     """
     rng = random.Random(5)
     tcp, session = contract().table("sender_tcp"), contract().table("sender_session")

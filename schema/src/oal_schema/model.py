@@ -141,7 +141,9 @@ def _check_shared(schema: Schema) -> None:
         own = {name: type_ for name, type_, _, _ in t.clickhouse()}
         for c in schema.stream_tables.get(t.name, {"columns": []})["columns"]:
             if own.get(c["name"], c["type"]) != c["type"]:
-                raise SchemaError(f"{t.name}.{c['name']}: {own[c['name']]} in proto/, {c['type']} in stream_tables.yaml")
+                raise SchemaError(
+                    f"{t.name}.{c['name']}: {own[c['name']]} in proto/, {c['type']} in stream_tables.yaml"
+                )
         for c in schema.shared(t):
             if "default" not in c:
                 raise SchemaError(f"{t.name}.{c['name']}: proto/ has no such column, so it needs a default")

@@ -979,7 +979,7 @@ public final class Tables {
               new ColumnSpec("delivery_rate_bps", 13, 16, Kind.GAUGE, Type.U64, 0, true, -1),
               new ColumnSpec("pacing_rate_bps", 14, 17, Kind.GAUGE, Type.U64, 0, true, -1),
               new ColumnSpec("bytes_acked", 15, 18, Kind.COUNTER, Type.U64, 64, true, -1),
-              new ColumnSpec("segs_out", 16, 19, Kind.COUNTER, Type.U32, 32, true, -1),
+              new ColumnSpec("segs_out", 16, 19, Kind.COUNTER, Type.U32, 32, false, -1),
               new ColumnSpec("data_segs_out", 17, 20, Kind.COUNTER, Type.U32, 32, true, -1),
               new ColumnSpec("retrans_pkts", 18, 21, Kind.COUNTER, Type.U32, 32, true, -1),
               new ColumnSpec("lost_pkts", 19, 22, Kind.GAUGE, Type.U32, 0, true, -1),

@@ -7,8 +7,8 @@ import oal.schema.TableSpec;
 import oal.schema.Tables;
 
 /**
- * Tables that take rows of batches and rows of JSON, such as {@code sender_tcp}. The two have other columns, so they are
- * never in one block, nor in one insert: blocks of the JSON form have a name of their own.
+ * Tables that take rows of batches and rows of JSON, such as {@code sender_tcp}. The two have other columns, so they
+ * are never in one block, nor in one insert: blocks of the JSON form have a name of their own.
  */
 public final class JsonForm {
     private static final String SUFFIX = "_json";

@@ -127,7 +127,8 @@ final class ClickHouseClient {
     private boolean copied(Insert insert) throws IOException, InterruptedException {
         TableSpec renamed = storedElsewhere(insert.table());
         String query = "SELECT countIf(startsWith(engine, 'Replicated')) FROM system.tables WHERE name = '"
-                + (renamed == null ? JsonForm.table(insert.table()) : renamed.storedAs()) + "' AND database IN ('" + target.database()
+                + (renamed == null ? JsonForm.table(insert.table()) : renamed.storedAs())
+                + "' AND database IN ('" + target.database()
                 + "', '" + target.database() + SHARE + "')";
         HttpRequest.Builder request = request(Map.of("query", query, "wait_end_of_query", "1"))
                 .POST(BodyPublishers.noBody());
