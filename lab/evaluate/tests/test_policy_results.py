@@ -4,11 +4,11 @@ cells give.
 import pathlib
 
 import pytest
-from evaluate import aims, results, table, verdict
+from evaluate import aims, causes, results, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-JUDGED = ("mark", "uplink-cap")
+JUDGED = ("loss-cause", "mark", "uplink-cap")
 
 
 def of_policy(policy: str) -> tuple[results.Results, list[aims.Aim], int]:
@@ -141,3 +141,55 @@ def test_the_first_page_says_what_each_of_the_two_is_worth(marks, uploads):
     r, wanted, _ = marks
     of = {aim.name: aim for aim in wanted}
     assert f"p95 of their wait {change(r, of['wait'])} at {change(r, of['throughput'])} of throughput" in page
+
+
+@pytest.fixture(scope="module")
+def losses():
+    folder = ROOT / "lab/evaluate/results/loss-cause"
+    r = results.Results.read(folder)
+    return r, causes.rows(causes.lines_of(r)), words("policies/loss-cause/README.md")
+
+
+def test_the_page_of_losses_says_who_else_would_have_known(losses):
+    r, tables, page = losses
+    assert (ROOT / "lab/evaluate/results/loss-cause/causes.md").read_text() == causes.text(r) + "\n"
+    head, *rows = tables["Who knows it"]
+    for row in rows:
+        of = dict(zip(head, row))
+        assert (f"| {of['who']} | `{of['senders, queue']}` | {of['balanced accuracy']} | {of['queue called queue']} |"
+                f" {of['air called air']} |") in page, row
+    of = {(row[0], row[1]): dict(zip(head, row)) for row in rows}
+    rtt = of[causes.NAMES["rtt"], "cubic-fifo"]["balanced accuracy"].split()[0]
+    assert f"is right for {rtt} of both" in page
+
+
+def test_the_page_of_losses_says_where_it_is_wrong(losses):
+    r, tables, page = losses
+    head, *rows = tables["At which station"]
+    here = {row[2]: dict(zip(head, row))["balanced accuracy"] for row in rows if row[:2] == ["mixed", "cubic-fq"]}
+    assert f"half of its frames fail, short flows beside a long one) has {here['yard']}" in page
+    others = [float(value.split()[0]) for name, value in here.items() if name != "yard" and value != "–"]
+    assert f"The two others there that lose by both have {min(others):.3f} and more" in page and len(others) == 2
+    told = [one["cause"] for one in causes.lines_of(r) if one["truth"] != "elsewhere" and one["cause"] != "none"]
+    assert sum(cause in ("both", "unknown") for cause in told) < 0.01 * len(told)
+    assert "they are below 1 % of rows" in page
+
+
+def test_the_first_page_says_what_the_diagnosis_is_worth(losses):
+    found, page = {aim.name: aim for aim in aims.load("loss-cause")[0]}, words("README.md")
+    fifo, fq, sender, sender_fq = (aims.judge(losses[0], found[name])[0].found.value
+                                   for name in ("fifo", "fq", "sender-fifo", "sender-fq"))
+    assert (f"is right for {100 * fifo:.0f} % of both kinds behind a FIFO and for {100 * fq:.0f} % over FQ-CoDel, where"
+            f" a sender's own K-means has {100 * sender:.0f} and {100 * sender_fq:.0f} %") in page
+
+
+def test_the_page_of_losses_counts_what_was_not_lost_here(losses):
+    _, tables, page = losses
+    head, *rows = tables["Rows"]
+    of = [dict(zip(head, row)) for row in rows]
+    bbr, = (row for row in of if row["senders, queue"] == "bbr-fifo")
+    sums = [sum(int(row[name]) for row in of if row is not bbr) for name in (head[4], "lost packets")]
+    assert (f"{int(bbr[head[4]]):,} rows of BBR behind a FIFO, beside {int(bbr['lost packets']):,} lost packets, of"
+            f" which {int(bbr['of them queue']):,} say queue") in page
+    assert f"of CUBIC in all cells {sums[0]} rows, beside {sums[1]:,} lost packets" in page
+    assert not any(row["scenario"].startswith("wire") for row in of), "neither lost packets nor rows"
