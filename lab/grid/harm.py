@@ -6,7 +6,6 @@ import pathlib
 
 import numpy as np
 import pandas as pd
-from evaluate import pool
 from oal_training.cc_select.statistics import speed_mbps
 
 from . import judge, paths, play

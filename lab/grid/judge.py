@@ -22,7 +22,8 @@ START = "cubic"  # what a host has by default
 #: name → kind of model, what it sees, seeds of folds
 MODELS = {
     "gains": ("gains", ALL, SEEDS), "gains-paper": ("gains", PAPER, FEW_SEEDS),
-    "gains-more": ("gains", (*PAPER, *MORE), FEW_SEEDS), "best": ("best", ALL, FEW_SEEDS),
+    "gains-more": ("gains", (*PAPER, *MORE), FEW_SEEDS),
+    "anchored": ("anchored", ALL, SEEDS), "best": ("best", ALL, FEW_SEEDS),
     "quality": ("quality", ALL, FEW_SEEDS)
 }
 
@@ -46,12 +47,13 @@ class Bootstrap:
         sums = np.bincount(self.of_path, np.where(known, values, 0), self.weights.shape[1])
         counts = np.bincount(self.of_path, known, self.weights.shape[1])
         each = np.vstack([np.ones(len(sums)), self.weights])
-        return (each @ sums) / (each @ counts)
+        with np.errstate(invalid="ignore"):  # a draw may have none of a small group's conditions
+            return (each @ sums) / (each @ counts)
 
 
 def figure(values: np.ndarray) -> list[float]:
     """[value, low, high] of what `Bootstrap.means` gives."""
-    return [round(float(v), 4) for v in (values[0], *np.percentile(values[1:], LEVEL))]
+    return [round(float(v), 4) for v in (values[0], *np.nanpercentile(values[1:], LEVEL))]
 
 
 def percent(boot: Bootstrap, gains: np.ndarray) -> list[float]:
@@ -128,8 +130,8 @@ def starts(of: Table, choices: dict[str, list[np.ndarray]], boot: Bootstrap) -> 
 
 
 def rivals(of: Table, choices: list[np.ndarray], boot: Bootstrap) -> dict:
-    """What the choice after a session with the default brings over each algorithm for all, the best one of them, and
-    what is possible; by queue and by rate as well.
+    """By all paths and by part of them, what the choice after a session with the default brings over each algorithm for
+    all, the best one of them, and what is possible.
     """
     mine = np.mean([of_choice(of, c) for c in choices], axis=0)[:, of.algorithms.index(START)]
     others = {name: swapped(of.worth)[:, n] for n, name in enumerate(of.algorithms)}
@@ -140,6 +142,12 @@ def rivals(of: Table, choices: list[np.ndarray], boot: Bootstrap) -> dict:
                    for value in sorted(of.paths[column].unique())}
     return {group: {name: percent(boot, np.where(where, (mine - worth).mean(axis=1), np.nan))
                     for name, worth in others.items()} for group, where in groups.items()}
+
+
+def by_seed(of: Table, choices: list[np.ndarray]) -> list[float]:
+    """Of each seed of the folds, the mean gain after a default session, in percent."""
+    s = of.algorithms.index(START)
+    return [round(float(100 * np.expm1((of_choice(of, c) - swapped(of.worth))[:, s].mean())), 3) for c in choices]
 
 
 def losers(of: Table, choices: list[np.ndarray], limit: float = np.log(0.98)) -> np.ndarray:

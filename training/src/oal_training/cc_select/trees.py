@@ -1,7 +1,8 @@
 """Trees from the statistics of one algorithm's sessions to the algorithm of the next one.
 
-`Gains`: a regression tree whose leaves say what each algorithm brings over the one that the session had. `Best`: a
-classifier of the best one. `Quality`: as published, classifiers of the path (rate, loss, delay, jitter: four of them)
+`Gains`: a regression tree whose leaves say what each algorithm brings over the one that the session had. `Anchored`:
+the same tree, but what has to be beaten is the algorithm that is best on the mean. `Best`: a classifier of the best
+one. `Quality`: as published, classifiers of the path (rate, loss, delay, jitter: four of them)
 and a table from there to the best algorithm; a path that the table lacks is judged by those nearest to it.
 """
 from __future__ import annotations
@@ -61,6 +62,20 @@ class Gains:
         return kept(self.tree.predict(statistics), self.start, self.least_gain)
 
 
+class Anchored(Gains):
+    """The best algorithm for all, unless another one is predicted to gain enough over *that*; what the session had does
+    not count. Right where most paths have the same best one, and a change costs nothing but a wrong guess.
+    """
+
+    def fit(self, of: Lesson) -> Anchored:
+        super().fit(of)
+        self.anchor = int(of.gains.mean(axis=0).argmax())
+        return self
+
+    def choose(self, statistics: np.ndarray) -> np.ndarray:
+        return kept(self.tree.predict(statistics), self.anchor, self.least_gain)
+
+
 class Best:
     """A classifier of the best algorithm; a session counts by what a wrong choice costs. No prediction of a gain: there
     is nothing to hold a change against.
@@ -103,7 +118,7 @@ class Quality:
         return kept((nearest @ self.gains) / nearest.sum(axis=1, keepdims=True), self.start, self.least_gain)
 
 
-KINDS = {"gains": Gains, "best": Best, "quality": Quality}
+KINDS = {"gains": Gains, "anchored": Anchored, "best": Best, "quality": Quality}
 
 
 def brings(chosen: np.ndarray, of: Lesson) -> np.ndarray:
