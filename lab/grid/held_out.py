@@ -1,6 +1,8 @@
 """Choices on conditions that a model has not seen."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from oal_training.cc_select import trees
 from oal_training.cc_select.statistics import ALL
@@ -16,13 +18,15 @@ def folds(conditions: np.ndarray, seed: int) -> np.ndarray:
     return (np.random.default_rng(seed).permutation(len(known)) % FOLDS)[where]
 
 
-def choices(of: Table, kind: str, fold: np.ndarray, columns: tuple[str, ...] = ALL) -> np.ndarray:
+def choices(of: Table, kind: str, fold: np.ndarray, columns: tuple[str, ...] = ALL,
+            starts: Sequence[int] | None = None) -> np.ndarray:
     """path × algorithm that the session had × its repetition → column of the algorithm that is chosen. `fold`: of each
-    path; a model chooses for the paths of a fold, and learned from the others.
+    path; a model chooses for the paths of a fold, and learned from the others. `starts`: after which algorithms (None:
+    all); after others the same one is kept.
     """
-    out = np.empty(of.worth.shape, int)
+    out = np.broadcast_to(np.arange(len(of.algorithms))[:, None], of.worth.shape).copy()
     every = np.tile(fold, of.repetitions)
-    for start in range(len(of.algorithms)):
+    for start in range(len(of.algorithms)) if starts is None else starts:
         lesson = of.lesson(start, columns)
         chosen = np.empty(len(every), int)
         for n in np.unique(fold):

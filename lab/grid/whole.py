@@ -32,7 +32,7 @@ def splits(of: table.Table) -> dict:
     now, out = judge.swapped(of.worth), {}
     for name in SPLITS:
         fold = np.unique(of.paths[name], return_inverse=True)[1]
-        mine = judge.of_choice(of, held_out.choices(of, "gains", fold))[:, start]
+        mine = judge.of_choice(of, held_out.choices(of, "gains", fold, starts=[start]))[:, start]
         best = now[np.arange(len(fold)), held_out.best_fixed(of, fold)]
         real, possible = ((worth - now[:, start]).mean(axis=1) for worth in (mine, judge.hindsight(of)))
         out[name] = {"over cubic": judge.percent(boot, real), "share": judge.share(boot, real, possible),
