@@ -61,7 +61,8 @@ def build() -> None:
         with inside(ns):
             write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")  # nothing is learned from the session before
     pages = 4 * (SNDBUF_BYTES + RCVBUF_BYTES) >> 12
-    write("/proc/sys/net/ipv4/tcp_mem", f"{pages} {pages} {pages}")  # what a small machine would not give one connection
+    # what a small machine would not give one connection
+    write("/proc/sys/net/ipv4/tcp_mem", f"{pages} {pages} {pages}")
     for port in ("s1", "c1"):
         switch_off(port, "path", ("tso", "gso", "gro"))
 

@@ -4,7 +4,7 @@ cells give.
 import pathlib
 
 import pytest
-from evaluate import aims, causes, results, table, verdict
+from evaluate import aims, causes, results, sender_models, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -193,3 +193,25 @@ def test_the_page_of_losses_counts_what_was_not_lost_here(losses):
             f" which {int(bbr['of them queue']):,} say queue") in page
     assert f"of CUBIC in all cells {sums[0]} rows, beside {sums[1]:,} lost packets" in page
     assert not any(row["scenario"].startswith("wire") for row in of), "neither lost packets nor rows"
+
+
+def test_what_telling_a_sender_is_worth_is_what_was_measured():
+    r, _, _ = of_policy("loss-cause")
+    page = words("policies/loss-cause/README.md")
+    of = lambda where, which, figure="long_mbps": verdict.mean(r, where, method(which), figure).value
+    edge = {name: of("edge", f"{name}-fq") for name in ("cubic", "reno", "veno", "lc_ap", "lc_truth", "bbr")}
+    assert (f"CUBIC has {edge['cubic']:.2f} Mbit/s, Reno {edge['reno']:.2f}, Veno {edge['veno']:.2f}; `lc_ap`"
+            f" {edge['lc_ap']:.2f}, and the truth {edge['lc_truth']:.2f}. BBR, which hardly listens to losses, has"
+            f" {edge['bbr']:.2f}, at twice the wait in p95 ({of('edge', 'bbr-fq', 'queueing_p95_ms'):.0f} ms for"
+            f" {of('edge', 'lc_ap-fq', 'queueing_p95_ms'):.0f}), and leaves a plain CUBIC beside it"
+            f" {of('beside-edge', 'bbr-fq', 'plain_cubic_mbps'):.2f} Mbit/s, where `lc_ap` leaves"
+            f" {of('beside-edge', 'lc_ap-fq', 'plain_cubic_mbps'):.2f} and another CUBIC"
+            f" {of('beside-edge', 'cubic_ecn-fq', 'plain_cubic_mbps'):.2f}.") in page
+    again = {name: 100 * of("edge", f"{name}-fq", "duplicate_ack_ratio") for name in ("lc_truth", "reno", "lc_ap")}
+    assert (f"the truth has {again['lc_truth']:.1f} %, Reno {again['reno']:.1f} and `lc_ap` {again['lc_ap']:.1f}."
+            ) in page
+    for where in ("edge", "wire-loss-003", "wire-loss-03", "wire-loss-3"):
+        assert of(where, "lc_paper-fifo") < of(where, "lc_rule-fifo"), "behind the rule on every path"
+    assert all(of(where, "lc_paper-fifo") < of(where, "reno-fifo") for where in ("edge", "wire-loss-3"))
+    assert all(path["kmeans"]["refused"] and path["models"]["kmeans"] is None
+               for path in sender_models.kept().values()), "no path has clusters that pass"
