@@ -289,7 +289,8 @@ static int usage(FILE *f)
 		   "--max-flows N]\n"
 		   "                                         rewrites receive windows as commands on standard input "
 		   "say (type one: it tells which there are)\n"
-		   "       ap-exporter mark [-c FILE | --backend bpf --interface PORT,… --max-stations N]\n"
+		   "       ap-exporter mark [-c FILE | --backend bpf|ovs --interface PORT,… --bridge BRIDGE "
+		   "--max-stations N]\n"
 		   "                                         sets CE in packets to stations, the same way\n"
 #endif
 		   "       ap-exporter options               every option of FILE, with default, range and meaning\n"

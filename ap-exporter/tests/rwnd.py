@@ -303,6 +303,7 @@ class Packet:
     def __init__(self, t: float, frame: bytes):
         self.t = t
         v6 = frame[12:14] == b"\x86\xdd"
+        self.ecn = frame[15] >> (4 if v6 else 0) & 3
         at = 54 if v6 else 14 + (frame[14] & 15) * 4
         total = 40 + int.from_bytes(frame[18:20]) if v6 else int.from_bytes(frame[16:18])
         tcp = frame[at:14 + total]
@@ -470,6 +471,11 @@ def t_offload():
     """with checksum and segmentation offload and GRO on the Wi-Fi side: the same, with checksums that the AP's wired
     port makes"""
     clamped_transfer(v6=False, offload=True)
+
+
+def t_offload_ipv6():
+    """IPv6 with offload: the same"""
+    clamped_transfer(v6=True, offload=True)
 
 
 def kill_clamped(hand: Hand, line: str, at_ap: Capture, scale: int, most_s: float) -> None:

@@ -37,12 +37,12 @@ static uint64_t counter(enum mark_bpf_counter i)
 /* Everything that was set, and every spacing, is forgotten. */
 static void fresh(const char *name)
 {
-	struct mark_bpf_station key;
+	static const struct mark_bpf_spacing none;
 
 	test(name);
 	mark_release_all(mark);
-	while (bpf_map_get_next_key(fd.spacings, NULL, &key) == 0)
-		bpf_map_delete_elem(fd.spacings, &key);
+	for (uint32_t slot = 0; slot < MARK_BPF_SLOTS; slot++)
+		CHECK_EQ(bpf_map_update_elem(fd.spacings, &slot, &none, BPF_ANY), 0);
 }
 
 static struct ecn_spec to(uint64_t mac, uint8_t ecn)
@@ -185,6 +185,56 @@ static void spaced(void)
 		CHECK_EQ(through(ect0), ECN_ECT0);
 }
 
+/* Where a station's search for a slot begins. */
+static uint32_t first_slot(uint64_t mac)
+{
+	const struct mark_station s = mark_station_of(mac, 0);
+	struct mark_bpf_station key = { 0 };
+
+	memcpy(key.mac, s.mac, sizeof key.mac);
+	return mark_bpf_seal(&key, &(struct mark_bpf_state){ 0 }) % MARK_BPF_SLOTS;
+}
+
+/* Does one of these packets get CE soon? The coarse clock may be a tick behind the time at which a state began. */
+static bool one_is_marked(struct ecn_spec s)
+{
+	const uint64_t end_us = clock_monotonic_us() + 900000;
+
+	while (clock_monotonic_us() < end_us)
+		if (through(s) == ECN_CE)
+			return true;
+	return false;
+}
+
+static void apart(void)
+{
+	const struct ecn_spec one = to(STATION, ECN_ECT0);
+	struct ecn_spec two;
+	uint64_t mac = STATION + 1;
+
+	fresh("two stations whose slots would be one: each has a spacing of its own");
+	while (first_slot(mac) != first_slot(STATION))
+		mac++;
+	two = to(mac, ECN_ECT0);
+	CHECK_EQ(set(STATION, MARK_ECT0, 1000000, 1000), 0);
+	CHECK_EQ(set(mac, MARK_ECT0, 1000000, 1000), 0);
+	CHECK(one_is_marked(one));
+	CHECK(one_is_marked(two));
+	for (unsigned i = 0; i < 10; i++) {
+		CHECK_EQ(through(one), ECN_ECT0);
+		CHECK_EQ(through(two), ECN_ECT0);
+	}
+	test("a station that takes the slot of one that left has nothing of its history; one that comes back has its "
+	     "own");
+	mark_release_all(mark);
+	CHECK_EQ(set(mac, MARK_ECT0, 1000000, 1000), 0); /* it comes first now, so that it has the other's slot */
+	CHECK(one_is_marked(two));
+	CHECK_EQ(through(two), ECN_ECT0);
+	mark_release_all(mark);
+	CHECK_EQ(set(mac, MARK_ECT0, 1000000, 1000), 0);
+	CHECK_EQ(through(two), ECN_ECT0);
+}
+
 static void ends(void)
 {
 	const struct ecn_spec s = to(STATION, ECN_ECT1);
@@ -262,6 +312,7 @@ int main(void)
 	what_is_marked();
 	what_is_not();
 	spaced();
+	apart();
 	ends();
 	replaced();
 	test("what was seen, marked and left adds up");

@@ -20,11 +20,13 @@ def _said(policy: str) -> dict:
 #: Of rwnd-fair: what is played where no method is named.
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
 #: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself, and QUIC as
-#: quic-go does: packets are ECT(0) once the path has shown that it keeps them, a mark counts as a loss (NewReno).
+#: quic-go does: packets are ECT(0) once the path has shown that it keeps them, a mark counts as a loss (NewReno). lc,
+#: lc_…: by the policy loss-cause (sender_models.py).
 SENDERS: dict[str, tuple[str, bool]] = {
-    **{control: (control, False) for control in CONGESTION_CONTROLS},
+    **{control: (control, False) for control in CONGESTION_CONTROLS if control != "oal_lc"},
     "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False), "cubic_mixed": ("cubic", False),
-    "quic": (QUIC, False)
+    "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False)),
+    "lc_ap": ("oal_lc", True)
 }
 #: Senders of which every second flow of a scenario asks for ECN, from the first on, and the others do not.
 MIXED = ("cubic_mixed",)

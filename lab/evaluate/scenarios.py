@@ -1,6 +1,7 @@
 """Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
 chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, `mark`, of one access
-point for the policy mark, and `loss`, of one whose queue, air or wire loses, for loss-cause.
+point for the policy mark, `loss`, of one whose queue, air or wire loses, for loss-cause, and `sender`, of one download
+for policies at its sender.
 """
 import copy
 import csv
@@ -11,13 +12,14 @@ import random
 import yaml
 from host import scenario
 
-from . import blockage
+from . import blockage, sender_models
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss")
+SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss", "sender")
 EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None}
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
+PLAIN = "plain"  # a flow's `cc`: CUBIC, whatever the method's is
 #: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
 SWING = {"each": False, "sigma": 0.4, "step_s": 0.1, "low": 0.2, "high": 2.0, "outage_s": 1.0, "seed": 1}
 TRACE = {"file": None, "begin_s": 0.0, "low": 0.2, "high": 1.0}
@@ -41,10 +43,11 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     """
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
+    plain = [n for n, flow in enumerate(given["flows"]) if flow.get("cc") == PLAIN]
     for n, flow in enumerate(given["flows"]):
         if method.mixed:
             flow["ecn"] = n % 2 == 0
-        flow["cc"] = other(method.cc) if flow.get("cc") == OTHER else method.cc
+        flow["cc"] = {OTHER: other(method.cc), PLAIN: "cubic"}.get(flow.get("cc"), method.cc)
         if flow["cc"] == "dctcp":
             flow["peer_cc"] = flow["cc"]  # its marks are told packet by packet
     given["seed"] = seed
@@ -63,7 +66,8 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
         spec = scenario.merge(blockage.DEFAULTS, extra["blockage"], f"{name}.blockage")
         given["changes"] = given.get("changes", []) + blockage.changes(spec, given["stations"], given["duration_s"])
     out = scenario.plan(name, given)
-    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control}
+    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control, "cc": method.cc, "plain": plain}
+    out["oal_lc"] = sender_models.model(method.control, name, method.queue)
     return out
 
 

@@ -56,6 +56,9 @@ class Ap:
         plan = self.plan
         batch("ip", [f"netns add {s['ns']}" for s in self.stations])
         write("/sys/module/tcp_output/parameters/scalable_ect1", str(int(plan["ect1"])))
+        if plan["oal_lc"]:
+            with open("/proc/oal_lc_model", "wb") as f:
+                f.write(bytes.fromhex(plan["oal_lc"]))
         for ns in (self.wired.server_ns, *(s["ns"] for s in self.stations)) if plan["ecn"] else ():
             with inside(ns):
                 write("/proc/sys/net/ipv4/tcp_ecn", "1")
@@ -174,7 +177,8 @@ class Ap:
         flows = self.end_flows()
         self.truth.finish(
             f"{OUT}/{self.name}.truth.json", flows,
-            {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns})
+            {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns,
+             "oal_lc": loss_causes()})
         if self.tcpdump:
             self.tcpdump.terminate()
             self.tcpdump.wait(timeout=10)
@@ -192,6 +196,12 @@ class Ap:
 def set_channel(medium: dict) -> None:
     wifi.set_channel(medium["freq_mhz"], medium["foreign_permille"], medium["foreign_burst_us"], medium["ext_permille"],
                      medium["noise_dbm"])
+
+
+def loss_causes() -> dict[str, int]:
+    """Why senders with oal_lc kept or lowered their windows, and how often."""
+    with open("/proc/oal_lc_counts") as f:
+        return {name: int(n) for name, n in (line.split() for line in f)}
 
 
 def channel_totals() -> list[dict]:

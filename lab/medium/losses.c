@@ -7,6 +7,7 @@
  */
 #include <linux/ip.h>
 #include <linux/tcp.h>
+#include <net/inet_sock.h>
 
 #define MEDIUM_HEADERS	(1 << 16)	/* more than all queues together hold */
 #define MEDIUM_LOSSES	(1 << 15)	/* between two reads */
@@ -27,6 +28,30 @@ static struct medium_loss medium_headers[MEDIUM_HEADERS];
 static struct medium_loss medium_loss_log[MEDIUM_LOSSES];
 static u32 medium_number, medium_loss_head, medium_loss_tail, medium_loss_let_go;
 static DEFINE_SPINLOCK(medium_loss_lock);
+
+/* The latest drops of queues, by ports and sequence number: for a sender that knows the truth
+ * (policies/loss-cause/ca_kernel.c).
+ */
+#define MEDIUM_DROPPED	(1 << 14)
+static u64 medium_dropped[MEDIUM_DROPPED];
+extern bool (*oal_lc_dropped_by_queue)(const struct sock *sk, u32 seq);
+
+static u64 medium_dropped_name(u16 source_port, u16 destination_port, u32 seq)
+{
+	return (u64)source_port << 48 | (u64)destination_port << 32 | seq;
+}
+
+static u64 *medium_dropped_at(u64 name)
+{
+	return &medium_dropped[hash_64(name, 14)];
+}
+
+static bool medium_dropped_by_queue(const struct sock *sk, u32 seq)
+{
+	const u64 name = medium_dropped_name(inet_sk(sk)->inet_num, ntohs(inet_sk(sk)->inet_dport), seq);
+
+	return READ_ONCE(*medium_dropped_at(name)) == name;
+}
 
 /* Of a packet that still begins with its Ethernet header. */
 static void medium_loss_describe(struct medium_loss *l, struct sk_buff *skb, struct net_device *dev)
@@ -59,8 +84,11 @@ static void medium_loss_describe(struct medium_loss *l, struct sk_buff *skb, str
 /* With the lock held. */
 static void medium_loss_add(const struct medium_loss *from, enum medium_cause cause)
 {
+	const u64 name = medium_dropped_name(from->source_port, from->destination_port, from->seq);
 	struct medium_loss *l;
 
+	if (cause == MEDIUM_LOST_QUEUE && from->protocol == IPPROTO_TCP)
+		WRITE_ONCE(*medium_dropped_at(name), name);
 	if (medium_loss_head - medium_loss_tail >= MEDIUM_LOSSES) {
 		medium_loss_let_go++;
 		return;
@@ -149,4 +177,5 @@ static void medium_losses_init(struct dentry *dir)
 	BUILD_BUG_ON(sizeof(struct medium_loss) != 56);
 	debugfs_create_file("losses", 0400, dir, NULL, &medium_losses_fops);
 	medium_losses = &medium_loss_listener;
+	oal_lc_dropped_by_queue = medium_dropped_by_queue;
 }

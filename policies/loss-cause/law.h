@@ -1,6 +1,6 @@
 /* law.h: which of two centres a sender's congestion window and round trip are nearer to, and so whether a loss is
  * congestion: the C of schema/src/oal_schema/centroids.py. Integers alone, no division, no loop over data: a kernel
- * runs it, by struct_ops or built in. Nothing includes it yet but its test. */
+ * runs it, by struct_ops or built in (ca.h). */
 #ifndef OAL_LOSS_CAUSE_LAW_H
 #define OAL_LOSS_CAUSE_LAW_H
 
@@ -19,10 +19,11 @@ static inline long long law_log2(long long x)
 {
 	unsigned long long v = (unsigned long long)x + 1, mantissa;
 	long long out;
-	int whole = 63, i;
+	int whole = 0, i;
 
-	while (!(v >> whole))
-		whole--;
+	for (i = 32; i; i >>= 1) /* halves, so that a kernel's verifier has six steps to look at */
+		if (v >> (whole + i))
+			whole += i;
 	mantissa = whole <= 31 ? v << (31 - whole) : v >> (whole - 31);
 	out = whole;
 	for (i = 0; i < LAW_FRACTION; i++) {
@@ -45,9 +46,11 @@ static inline int law_nearest(const struct law_centroids *c, const long long *x)
 
 	if (!c->usable || c->inputs > LAW_MAX_INPUTS)
 		return LAW_QUEUE;
-	for (i = 0; i < c->inputs; i++) {
+	for (i = 0; i < LAW_MAX_INPUTS; i++) {
 		long long z;
 
+		if (i >= c->inputs)
+			break;
 		if (x[i] < 0)
 			return LAW_QUEUE;
 		z = (law_log2(x[i]) - c->shift[i]) * c->scale[i] >> LAW_FRACTION;

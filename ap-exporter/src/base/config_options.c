@@ -139,11 +139,12 @@ static const struct config_option mark_options[] = {
 	  "off, shadow or enforce: the most that a policy may do on this AP; shadow decides and reports, and marks "
 	  "nothing"),
 	T(mark, backend, "auto", false, false,
-	  "auto or bpf, a tc program; ovs is refused: no flows of a bridge mark yet"),
+	  "auto, bpf (a tc program) or ovs (the bridge's mark_ce action: name it where its data path knows that); auto "
+	  "takes bpf"),
 	T(mark, interface, "", false, true,
 	  "bpf: Wi-Fi ports where packets leave for stations; empty: those of the nl80211 sections"),
-	T(mark, bridge, "br-lan", false, false, "of no use yet: name of the bridge"),
-	T(mark, ovs_rundir, "/var/run/openvswitch", false, false, "of no use yet: folder of the bridge's socket"),
+	T(mark, bridge, "br-lan", false, false, "ovs: name of the bridge"),
+	T(mark, ovs_rundir, "/var/run/openvswitch", false, false, "ovs: folder of the bridge's management socket"),
 	T(mark, kill_file, "/var/run/ap-exporter.kill", false, false,
 	  "while this file exists nothing is marked; empty: none"),
 	N(mark, max_stations, 64, 1, 512, "stations marked at once, at most"),

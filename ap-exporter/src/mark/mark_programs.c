@@ -2,6 +2,7 @@
 #include "mark/mark_programs.h"
 
 #include "base/clock.h"
+#include "helper/tc_maps.h"
 #include "mark/mark.h"
 
 #include <bpf/bpf.h>
@@ -9,51 +10,42 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* ECT(0) is marked since then: a renewal goes on where the marks before it were. */
-static uint64_t since(const struct tc_action_programs *p, const struct mark_bpf_station *key, uint64_t now_ns)
+/* A slot that no state has. The one to begin with is the station's own, so that it mostly gets the same again. */
+static uint32_t free_slot(const struct tc_action_programs *p, const struct mark_bpf_station *station)
 {
-	struct mark_bpf_state before;
+	const struct mark_bpf_station *last = NULL;
+	bool used[MARK_BPF_SLOTS] = { false };
+	struct mark_bpf_station key;
+	struct mark_bpf_state s;
+	uint32_t slot = mark_bpf_seal(station, &(struct mark_bpf_state){ 0 });
 
-	if (bpf_map_lookup_elem(p->table, key, &before) == 0 && before.marks & MARK_BPF_ECT0 &&
-	    before.deadline_ns > now_ns)
-		return before.since_ns;
-	return now_ns;
+	for (; bpf_map_get_next_key(p->table, last, &key) == 0; last = &key)
+		if (bpf_map_lookup_elem(p->table, &key, &s) == 0)
+			used[s.slot % MARK_BPF_SLOTS] = true;
+	while (used[slot % MARK_BPF_SLOTS]) /* there are fewer states than slots */
+		slot++;
+	return slot % MARK_BPF_SLOTS;
 }
 
 static int set(const struct tc_action_programs *p, const struct mark_bpf_station *key, const struct helper_record *r)
 {
 	const uint64_t now_ns = clock_monotonic_ns();
-	struct mark_bpf_state s = {
+	struct mark_bpf_state before, s = {
 		.deadline_ns = now_ns + r->ttl_ms * UINT64_C(1000000),
-		.since_ns = since(p, key, now_ns),
+		.since_ns = now_ns,
 		.interval_ns = r->bytes * 1000,
 		.marks = r->scale,
 	};
 
+	if (bpf_map_lookup_elem(p->table, key, &before) < 0) {
+		s.slot = free_slot(p, key);
+	} else {
+		s.slot = before.slot;
+		if (before.marks & MARK_BPF_ECT0 && before.deadline_ns > now_ns)
+			s.since_ns = before.since_ns; /* a renewal goes on where the marks before it were */
+	}
 	s.seal = mark_bpf_seal(key, &s);
 	return bpf_map_update_elem(p->table, key, &s, BPF_ANY);
-}
-
-static int clear(const struct tc_action_programs *p)
-{
-	struct mark_bpf_station key;
-	int ret = 0;
-
-	while (!ret && bpf_map_get_next_key(p->table, NULL, &key) == 0)
-		ret = bpf_map_delete_elem(p->table, &key);
-	return ret;
-}
-
-static int read_counters(const struct tc_action_programs *p, struct helper_answer *a)
-{
-	const struct mark_bpf_counts *counts = p->counts;
-	const uint32_t zero = 0;
-	const int ret = bpf_map_lookup_elem(p->counters, &zero, p->counts);
-
-	for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
-		for (unsigned i = 0; i < MARK_BPF_N_COUNTERS; i++)
-			a->values[i] += counts[cpu].n[i];
-	return ret;
 }
 
 /* Are these marks that may be? */
@@ -84,9 +76,9 @@ int mark_programs_command(void *self, const struct helper_record *r, struct help
 		ret = bpf_map_delete_elem(p->table, &key);
 		return ret == -ENOENT ? 0 : ret;
 	case HELPER_CLEAR:
-		return clear(p);
+		return tc_maps_clear(p);
 	default:
-		return read_counters(p, a);
+		return tc_maps_count(p, 1, MARK_BPF_N_COUNTERS, a);
 	}
 }
 #endif

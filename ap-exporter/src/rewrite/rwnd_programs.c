@@ -2,6 +2,7 @@
 #include "rewrite/rwnd_programs.h"
 
 #include "base/clock.h"
+#include "helper/tc_maps.h"
 #include "rewrite/rwnd.h"
 
 #include <arpa/inet.h>
@@ -20,30 +21,6 @@ static int set(const struct tc_action_programs *p, const struct rwnd_bpf_flow *k
 
 	clamp.seal = rwnd_bpf_seal(rwnd_bpf_tag(key), clamp.deadline_ns, clamp.bytes, clamp.floor_bytes, clamp.scale);
 	return bpf_map_update_elem(p->table, key, &clamp, BPF_ANY);
-}
-
-static int clear(const struct tc_action_programs *p)
-{
-	struct rwnd_bpf_flow key;
-	int ret = 0;
-
-	while (!ret && bpf_map_get_next_key(p->table, NULL, &key) == 0)
-		ret = bpf_map_delete_elem(p->table, &key);
-	return ret;
-}
-
-static int read_counters(const struct tc_action_programs *p, struct helper_answer *a)
-{
-	const struct rwnd_bpf_counts *counts = p->counts;
-	int ret = 0;
-
-	for (uint32_t way = 0; !ret && way < RWND_BPF_DIRECTIONS; way++) {
-		ret = bpf_map_lookup_elem(p->counters, &way, p->counts);
-		for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
-			for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
-				a->values[way * RWND_BPF_N_COUNTERS + i] += counts[cpu].n[i];
-	}
-	return ret;
 }
 
 /* Is this a clamp that may be? The rest of a flow may be any number: one that there is not has no packets. */
@@ -73,9 +50,9 @@ int rwnd_programs_command(void *self, const struct helper_record *r, struct help
 		ret = bpf_map_delete_elem(p->table, &key);
 		return ret == -ENOENT ? 0 : ret; /* a SYN ended it before */
 	case HELPER_CLEAR:
-		return clear(p);
+		return tc_maps_clear(p);
 	default:
-		return read_counters(p, a);
+		return tc_maps_count(p, RWND_BPF_DIRECTIONS, RWND_BPF_N_COUNTERS, a);
 	}
 }
 #endif

@@ -22,12 +22,16 @@ struct mark_bpf_state {
 	__u64 since_ns; /* since when packets with ECT(0) are to be marked */
 	__u32 interval_ns;
 	__u32 marks;
-	__u32 seal, unused;
+	__u32 slot; /* where the spacing of its marks is, below MARK_BPF_SLOTS; no other state in force has the same */
+	__u32 seal;
 };
+#define MARK_BPF_SLOTS 1024 /* a power of two, and twice as many as there can be states */
 
 /* Where the spacing of a station's marks has come to. Written by packets alone; two processors that send to one station
- * in the same instant may mark once too often. */
+ * in the same instant may mark once too often. A station whose state ended finds it again if its slot was not needed.
+ */
 struct mark_bpf_spacing {
+	struct mark_bpf_station station;
 	__u64 since_ns; /* of the state that it belongs to */
 	__u64 next_ns;
 	__u32 count; /* marks of this state, and of one that ended shortly before */
@@ -43,7 +47,7 @@ static inline __attribute__((always_inline)) __u32 mark_bpf_seal(const struct ma
 	const __u32 sum = high * 0x9e3779b1u + low * 0x85ebca77u + (__u32)s->deadline_ns * 0xc2b2ae3du +
 			  (__u32)(s->deadline_ns >> 32) * 0x27d4eb2fu + (__u32)s->since_ns * 0x165667b1u +
 			  (__u32)(s->since_ns >> 32) * 0xd3a2646du + s->interval_ns * 0xfd7046c5u +
-			  s->marks * 0xb55a4f09u;
+			  s->marks * 0xb55a4f09u + s->slot * 0x2c1b3c6du;
 
 	return sum ^ sum >> 15;
 }

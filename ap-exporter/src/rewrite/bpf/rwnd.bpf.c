@@ -241,6 +241,61 @@ static __always_inline bool over(__u64 deadline_ns)
 	return bpf_ktime_get_ns() >= deadline_ns;
 }
 
+/* A sum in ones' complement, folded to 16 bits. */
+static __always_inline __u16 fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* The sum of the pseudo header, which is all that a checksum holds that is yet to be made; 0: it is not known. */
+static __always_inline __u16 pseudo_sum(const struct found *f)
+{
+	__u64 sum = bpf_htons(IPPROTO_TCP);
+	int i;
+
+	if (f->v6) {
+		const struct ipv6hdr *ip = f->ip;
+		const __be32 *words = (const __be32 *)&ip->saddr;
+
+		if ((void *)f->tcp - f->ip != sizeof *ip) /* a routing header may have the address that counts */
+			return 0;
+		sum += ip->payload_len;
+#pragma unroll
+		for (i = 0; i < 8; i++)
+			sum += words[i];
+	} else {
+		const struct iphdr *ip = f->ip;
+
+		sum += (__u64)bpf_htons(bpf_ntohs(ip->tot_len) - ip->ihl * 4u) + ip->saddr + ip->daddr;
+	}
+	return fold(sum);
+}
+
+/* Writes the window, and what that makes of the checksum (RFC 1624). False: there was no memory to make the header ours
+ * alone.
+ *
+ * A checksum that is yet to be made (GRO, TSO, a sender on this machine) must stay as it is; only the kernel's helper
+ * sees which those are, and it costs more than all the rest here. But such a checksum is the sum of the pseudo header.
+ * One that is another is made, and what is written then needs no helper: a sum that a NIC made over the whole packet
+ * stays true, since what the window loses, the checksum gains. One in 65,536 that are made looks like one that is not,
+ * and goes to the helper in vain. */
+static __always_inline bool lower_window(struct __sk_buff *skb, const struct found *f, __be16 window, __be16 lower)
+{
+	const __u16 pseudo = skb->gso_size ? 0 : pseudo_sum(f), check = f->tcp->check;
+
+	if (pseudo && check != pseudo && (__u16)(check + 1) > 1) { /* 0 and 0xffff are one number */
+		f->tcp->window = lower;
+		f->tcp->check = ~fold((__u64)(__u16)~check + (__u16)~window + lower);
+		return true;
+	}
+	/* The checksum first: it may fail, and what follows then does not, since it is the same bytes. */
+	return bpf_l4_csum_replace(skb, f->at + offsetof(struct tcphdr, check), window, lower, sizeof lower) == 0 &&
+	       bpf_skb_store_bytes(skb, f->at + offsetof(struct tcphdr, window), &lower, sizeof lower, 0) == 0;
+}
+
 /* A packet of this way. */
 static __always_inline void pass(struct __sk_buff *skb, enum direction way)
 {
@@ -296,12 +351,7 @@ static __always_inline void pass(struct __sk_buff *skb, enum direction way)
 		return;
 	}
 	lower = bpf_htons((__u16)raw);
-	/* The checksum first: it may fail (no memory to make the header ours), and what follows then does not, since it
-	 * is the same bytes. The helper leaves a checksum alone that is yet to be made (GRO, TSO), and adjusts one that
-	 * is made (RFC 1624). The sum that a NIC made over the whole packet stays true: what the window loses, the
-	 * checksum gains. */
-	if (bpf_l4_csum_replace(skb, f.at + offsetof(struct tcphdr, check), window, lower, sizeof lower) < 0 ||
-	    bpf_skb_store_bytes(skb, f.at + offsetof(struct tcphdr, window), &lower, sizeof lower, 0) < 0)
+	if (!lower_window(skb, &f, window, lower))
 		count(way, RWND_BPF_FAILED);
 	else
 		count(way, RWND_BPF_CLAMPED);

@@ -1,4 +1,4 @@
-#include "rewrite/openflow_link.h"
+#include "openflow/openflow_link.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* Reading OpenFlow messages: bytes from outside. Names and numbers are those of the OpenFlow 1.3 specification. */
-#include "rewrite/openflow.h"
+#include "openflow/openflow.h"
 
-#include "rewrite/openflow_numbers.h"
+#include "openflow/openflow_numbers.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* Writing OpenFlow messages. Names and numbers are those of the OpenFlow 1.3 specification, and of Open vSwitch's
  * extensions where they begin with NX. */
-#include "rewrite/openflow.h"
+#include "openflow/openflow.h"
 
-#include "rewrite/openflow_numbers.h"
+#include "openflow/openflow_numbers.h"
 
 #include <string.h>
 
@@ -19,15 +19,17 @@ enum {
 	NX_REG_LOAD = 7,
 	NX_RESUBMIT_TABLE = 14,
 	NX_REWRITE_RWND = 0x4f41,
+	NX_MARK_CE = 0x4f42,
 	NX_IN_PORT = 0xfff8, /* the port that the packet came from */
-	HARD_TIMEOUT_S = 1, /* the least there is: RWND_MAX_TTL_MS is not longer */
+	HARD_TIMEOUT_S = 1, /* the least there is: no effect's time to live is longer */
 };
 #define ANY UINT32_C(0xffffffff)
-#define MARK UINT32_C(0x4f414c) /* in register 15: the bridge's own flows are meant now */
+#define MARK UINT32_C(0x4f414c) /* in a flow's register: the others are meant now */
 
 /* Class, field and length of a match field. */
 #define OXM(field, length) (UINT32_C(0x80000000) | (field) << 9 | (length))
 enum {
+	ETH_DST = 3,
 	ETH_TYPE = 5,
 	IP_PROTO = 10,
 	IPV4_SRC = 11,
@@ -37,7 +39,16 @@ enum {
 	IPV6_SRC = 26,
 	IPV6_DST = 27
 };
-#define NXM_REG15 (UINT32_C(0x00010000) | 15 << 9 | 4)
+/* A register. Each kind of flow has its own, so that a packet meets both. */
+#define NXM_REG(number) (UINT32_C(0x00010000) | (number) << 9 | 4)
+
+static const struct {
+	uint32_t reg;
+	uint16_t priority;
+} of_kind[OPENFLOW_KINDS] = {
+	[OPENFLOW_CLAMP] = { NXM_REG(15), OPENFLOW_PRIORITY },
+	[OPENFLOW_MARKS] = { NXM_REG(14), OPENFLOW_PRIORITY + 1 },
+};
 
 /* No message comes near OPENFLOW_MESSAGE_MAX, which the tests check. */
 
@@ -144,21 +155,19 @@ static void write_tcp_match(struct out *o, bool v6)
 	write_number(o, 1, 6);
 }
 
-static void write_flow_match(struct out *o, const struct rwnd_flow *f)
+static void write_clamp_match(struct out *o, const struct openflow_clamp *c)
 {
-	const bool v6 = f->addr_len == 16, up = f->direction == RWND_UP;
+	const bool v6 = c->addr_len == 16;
 
-	write_number(o, 4, NXM_REG15);
-	write_number(o, 4, 0);
 	write_tcp_match(o, v6);
 	write_number(o, 4, v6 ? OXM(IPV6_SRC, 16) : OXM(IPV4_SRC, 4));
-	write_bytes(o, up ? f->client_addr : f->server_addr, v6 ? 16 : 4);
+	write_bytes(o, c->source, v6 ? 16 : 4);
 	write_number(o, 4, v6 ? OXM(IPV6_DST, 16) : OXM(IPV4_DST, 4));
-	write_bytes(o, up ? f->server_addr : f->client_addr, v6 ? 16 : 4);
+	write_bytes(o, c->destination, v6 ? 16 : 4);
 	write_number(o, 4, OXM(TCP_SRC, 2));
-	write_number(o, 2, up ? f->client_port : f->server_port);
+	write_number(o, 2, c->source_port);
 	write_number(o, 4, OXM(TCP_DST, 2));
-	write_number(o, 2, up ? f->server_port : f->client_port);
+	write_number(o, 2, c->destination_port);
 }
 
 static size_t begin_match(struct out *o)
@@ -174,6 +183,21 @@ static void end_match(struct out *o, size_t at)
 {
 	set_length(o, at + 2, o->len - at); /* without the padding that follows */
 	write_number(o, (8 - (o->len - at) % 8) % 8, 0);
+}
+
+static void write_match(struct out *o, const struct openflow_rule *r)
+{
+	const size_t at = begin_match(o);
+
+	write_number(o, 4, of_kind[r->kind].reg);
+	write_number(o, 4, 0);
+	if (r->kind == OPENFLOW_CLAMP) {
+		write_clamp_match(o, &r->clamp);
+	} else {
+		write_number(o, 4, OXM(ETH_DST, OPENFLOW_MAC));
+		write_bytes(o, r->marks.mac, OPENFLOW_MAC);
+	}
+	end_match(o, at);
 }
 
 static void write_nx_action(struct out *o, uint16_t length, uint16_t subtype)
@@ -192,11 +216,30 @@ static void write_rewrite(struct out *o, uint16_t raw, uint16_t ttl_ms)
 	write_number(o, 2, 0);
 }
 
-static void write_own_flows(struct out *o)
+static void write_mark_ce(struct out *o, const struct openflow_marks *m, uint16_t ttl_ms)
+{
+	write_nx_action(o, 24, NX_MARK_CE);
+	write_number(o, 2, ttl_ms);
+	write_number(o, 4, m->interval_us);
+	write_number(o, 4, m->since);
+	write_number(o, 1, m->marks);
+	write_number(o, 3, 0);
+}
+
+static void write_action(struct out *o, const struct openflow_rule *r, uint16_t ttl_ms)
+{
+	if (r->kind == OPENFLOW_CLAMP)
+		write_rewrite(o, r->clamp.raw, ttl_ms);
+	else
+		write_mark_ce(o, &r->marks, ttl_ms);
+}
+
+/* On to the flows of the other kind, and the bridge's own. */
+static void write_other_flows(struct out *o, enum openflow_kind kind)
 {
 	write_nx_action(o, 24, NX_REG_LOAD);
 	write_number(o, 2, 31); /* from bit 0, 32 bits */
-	write_number(o, 4, NXM_REG15);
+	write_number(o, 4, of_kind[kind].reg);
 	write_number(o, 8, MARK);
 	write_nx_action(o, 16, NX_RESUBMIT_TABLE);
 	write_number(o, 2, NX_IN_PORT);
@@ -241,8 +284,7 @@ static void end_actions(struct out *o, size_t at)
 	set_length(o, at + 2, o->len - at);
 }
 
-size_t openflow_add(uint8_t *data, uint32_t xid, uint64_t cookie, const struct rwnd_flow *f, uint16_t raw,
-		    uint16_t ttl_ms)
+size_t openflow_add(uint8_t *data, uint32_t xid, uint64_t cookie, const struct openflow_rule *r, uint16_t ttl_ms)
 {
 	struct out o = begin(data, OPENFLOW_FLOW_MOD, xid);
 	size_t at;
@@ -251,38 +293,37 @@ size_t openflow_add(uint8_t *data, uint32_t xid, uint64_t cookie, const struct r
 		.cookie = cookie,
 		.command = FLOW_ADD,
 		.hard_timeout_s = HARD_TIMEOUT_S,
-		.priority = OPENFLOW_PRIORITY,
+		.priority = of_kind[r->kind].priority,
 		.flags = FLAG_SEND_FLOW_REMOVED,
 	});
-	at = begin_match(&o);
-	write_flow_match(&o, f);
-	end_match(&o, at);
+	write_match(&o, r);
 	at = begin_actions(&o);
-	write_rewrite(&o, raw, ttl_ms);
-	write_own_flows(&o);
+	write_action(&o, r, ttl_ms);
+	write_other_flows(&o, r->kind);
 	end_actions(&o, at);
 	return end(&o);
 }
 
-size_t openflow_delete(uint8_t *data, uint32_t xid, uint64_t cookie, const struct rwnd_flow *f)
+size_t openflow_delete(uint8_t *data, uint32_t xid, uint64_t cookie, const struct openflow_rule *r)
 {
 	struct out o = begin(data, OPENFLOW_FLOW_MOD, xid);
-	size_t at;
 
 	write_flow_mod(&o, &(struct flow_mod){
 		.cookie = cookie,
 		.cookie_mask = UINT64_MAX,
 		.command = FLOW_DELETE_STRICT,
-		.priority = OPENFLOW_PRIORITY,
+		.priority = of_kind[r->kind].priority,
 	});
-	at = begin_match(&o);
-	write_flow_match(&o, f);
-	end_match(&o, at);
+	write_match(&o, r);
 	return end(&o);
 }
 
-size_t openflow_delete_all(uint8_t *data, uint32_t xid, uint64_t cookie, bool v6)
+size_t openflow_delete_all(uint8_t *data, uint32_t xid, uint64_t cookie, enum openflow_kind kind, bool v6)
 {
+	static const struct openflow_rule least[OPENFLOW_KINDS] = {
+		[OPENFLOW_CLAMP] = { OPENFLOW_CLAMP, .clamp = { .raw = UINT16_MAX } },
+		[OPENFLOW_MARKS] = { OPENFLOW_MARKS, .marks = { .marks = 1 } },
+	};
 	struct out o = begin(data, OPENFLOW_FLOW_MOD, xid);
 	size_t at;
 
@@ -290,10 +331,11 @@ size_t openflow_delete_all(uint8_t *data, uint32_t xid, uint64_t cookie, bool v6
 		     &(struct flow_mod){
 			     .cookie = cookie, .cookie_mask = UINT64_MAX, .table = TABLE_ALL, .command = FLOW_DELETE });
 	at = begin_match(&o);
-	write_tcp_match(&o, v6);
+	if (kind == OPENFLOW_CLAMP)
+		write_tcp_match(&o, v6);
 	end_match(&o, at);
 	at = begin_actions(&o);
-	write_rewrite(&o, UINT16_MAX, 1);
+	write_action(&o, &least[kind], 1);
 	end_actions(&o, at);
 	return end(&o);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/un.h>
 
-#include "rewrite/openflow.h"
+#include "openflow/openflow.h"
 
 enum {
 	OPENFLOW_LINK_OUT = 65536, /* bytes for a switch that is slow to read: 300 clamps */
