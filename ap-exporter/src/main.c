@@ -1,4 +1,4 @@
-/* ap-exporter: lifecycle of the daemon, and its commands. */
+/* ap-exporter, or oal-host: lifecycle of the daemon, and its commands. */
 #include "base/clock.h"
 #include "base/config.h"
 #include "daemon.h"
@@ -9,6 +9,9 @@
 #include "base/loop.h"
 #include "memory.h"
 #include "oal_schema.h"
+#ifdef HAVE_CONGESTION
+#include "congestion/congestion_cli.h"
+#endif
 #include "mark/mark_cli.h"
 #include "rewrite/rwnd_cli.h"
 #include "rpcd.h"
@@ -159,7 +162,7 @@ static int run(const char *path)
 	ret = start(&r, err, sizeof err);
 	if (ret < 0)
 		goto out;
-	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,
+	log_info("%s: " OAL_HERE " %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,
 		 OAL_SETTING_SCHEMA_REVISION);
 	ret = serve(&r);
 	if (ret < 0)
@@ -184,7 +187,7 @@ static int check_config(const char *path)
 		log_error("%s", err);
 		return 1;
 	}
-	printf("%s: good; AP %s\n", path, config.exporter.ap_id);
+	printf("%s: good; " OAL_HERE " %s\n", path, config.exporter.ap_id);
 	return 0;
 }
 
@@ -228,7 +231,7 @@ static int status(const char *path, const char *socket)
 	}
 	ret = status_read(socket, stdout);
 	if (ret < 0)
-		log_error("no answer from %s: %s; is ap-exporter running?", socket, strerror(-ret));
+		log_error("no answer from %s: %s; is " OAL_PROGRAM " running?", socket, strerror(-ret));
 	return ret < 0 ? 1 : 0;
 }
 
@@ -270,31 +273,38 @@ static int by_hand(const char *section, const char *path, const char *options)
 
 static int usage(FILE *f)
 {
-	fprintf(f, "usage: ap-exporter [run] [-c FILE]      collect and send until SIGTERM; SIGHUP reads FILE again\n"
-		   "       ap-exporter check-config [-c FILE]  say whether FILE is good and can work here\n"
-		   "       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
-		   "       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
-		   "       ap-exporter count CAPTURE         what a capture holds\n"
+	fprintf(f, "usage: %1$s [run] [-c FILE]      collect and send until SIGTERM; SIGHUP reads FILE again\n"
+		   "       %1$s check-config [-c FILE]  say whether FILE is good and can work here\n"
+		   "       %1$s status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
+		   "       %1$s dump CAPTURE          rows of a capture, one a line\n"
+		   "       %1$s count CAPTURE         what a capture holds\n"
 #ifdef HAVE_AGENT
-		   "       ap-exporter enrol [-c FILE] TICKET|-  gets this AP's key, certificate and key files with a "
+		   "       %1$s enrol [-c FILE] TICKET|-  gets this %2$s's key, certificate and key files with a "
 		   "one-time ticket (-: from standard input)\n"
-		   "       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and "
+		   "       %1$s bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and "
 		   "whether it would be taken, as JSON\n"
-		   "       ap-exporter rpcd list | call METHOD  the ubus object of OpenWrt's rpcd\n"
-		   "       ap-exporter predict BUNDLE        class and window for each line of features on standard "
+#ifndef OAL_HOST
+		   "       %1$s rpcd list | call METHOD  the ubus object of OpenWrt's rpcd\n"
+#endif
+		   "       %1$s predict BUNDLE        class and window for each line of features on standard "
 		   "input\n"
 #endif
 #ifdef HAVE_RWND
-		   "       ap-exporter rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE "
+		   "       %1$s rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE "
 		   "--max-flows N]\n"
 		   "                                         rewrites receive windows as commands on standard input "
 		   "say (type one: it tells which there are)\n"
-		   "       ap-exporter mark [-c FILE | --backend bpf|ovs --interface PORT,… --bridge BRIDGE "
+		   "       %1$s mark [-c FILE | --backend bpf|ovs --interface PORT,… --bridge BRIDGE "
 		   "--max-stations N]\n"
 		   "                                         sets CE in packets to stations, the same way\n"
 #endif
-		   "       ap-exporter options               every option of FILE, with default, range and meaning\n"
-		   "FILE is in UCI format; default " CONFIG_PATH "\n");
+#ifdef HAVE_CONGESTION
+		   "       %1$s congestion [CGROUP]   congestion controls of connections that begin, by where they go "
+		   "to, as commands on standard input say\n"
+#endif
+		   "       %1$s options               every option of FILE, with default, range and meaning\n"
+		   "FILE is in UCI format; default %3$s\n",
+		OAL_PROGRAM, OAL_HERE, CONFIG_PATH);
 	return f == stderr ? 2 : 0;
 }
 
@@ -349,7 +359,7 @@ int main(int argc, char **argv)
 			break;
 		case 'h': return usage(stdout);
 		case 'v':
-			printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION);
+			printf(OAL_PROGRAM " %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION);
 			return 0;
 		default: return usage(stderr);
 		}
@@ -367,6 +377,10 @@ int main(int argc, char **argv)
 #ifdef HAVE_RWND
 	if ((!strcmp(command, "rwnd") || !strcmp(command, "mark")) && !argc)
 		return by_hand(command, path, rwnd_options);
+#endif
+#ifdef HAVE_CONGESTION
+	if (!strcmp(command, "congestion") && argc <= 1)
+		return congestion_cli(argc ? argv[0] : "", stdin, stdout);
 #endif
 	if (!strcmp(command, "options") && !argc) {
 		config_print_options(stdout);
