@@ -143,11 +143,27 @@ def test_the_first_page_says_what_each_of_the_two_is_worth(marks, uploads):
     assert f"p95 of their wait {change(r, of['wait'])} at {change(r, of['throughput'])} of throughput" in page
 
 
+def diagnosis() -> list[aims.Aim]:
+    """Aims of loss-cause without those at senders."""
+    return [aim for aim in aims.load("loss-cause")[0] if aim.method.looks_on]
+
+
 @pytest.fixture(scope="module")
 def losses():
     folder = ROOT / "lab/evaluate/results/loss-cause"
     r = results.Results.read(folder)
     return r, causes.rows(causes.lines_of(r)), words("policies/loss-cause/README.md")
+
+
+def test_the_page_of_losses_has_a_line_of_each_aim_of_the_diagnosis(losses):
+    head, *rows = aims.rows(losses[0], diagnosis())
+    assert len(rows) >= 16 and {int(row[head.index("seeds")]) for row in rows} == {10}
+    said = (ROOT / "lab/evaluate/results/loss-cause/table.md").read_text()
+    assert table.markdown([head, *rows]) in said
+    for row in rows:
+        of = dict(zip(head, row))
+        assert (f"| {of['aim']} | {of['asked']} | `{of['method']}` | {of['figure']} {of['limit']} | {of['measured']} |"
+                f" {of['seeds']} | {of['verdict']} |") in losses[2]
 
 
 def test_the_page_of_losses_says_who_else_would_have_known(losses):
