@@ -17,7 +17,7 @@ def judge(grid: dict, folder: pathlib.Path, jobs: int, again: bool) -> None:
         sessions = harm.again(grid, wanted, jobs) if again and wanted else []
         return {"doubtful": len(wanted), "paths": harm.judged(sessions, wanted) if sessions else []}
 
-    found = whole.whole(grid, kept.read(folder / kept.FILE.name), costs)
+    found = whole.whole(grid, kept.read(folder / kept.FILE.name), costs, jobs)
     (folder / "trees.json").write_text(json.dumps(whole.trees(grid, kept.read(folder / kept.FILE.name))) + "\n",
                                        encoding="utf-8")
     (folder / "judged.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ themselves, which few paths with a large ratio rule.
 """
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ START = "cubic"  # what a host has by default
 MODELS = {
     "gains": ("gains", ALL, SEEDS), "gains-paper": ("gains", PAPER, FEW_SEEDS),
     "gains-more": ("gains", (*PAPER, *MORE), FEW_SEEDS),
-    "anchored": ("anchored", ALL, SEEDS), "best": ("best", ALL, FEW_SEEDS),
+    "anchored": ("anchored", ALL, FEW_SEEDS), "best": ("best", ALL, FEW_SEEDS),
     "quality": ("quality", ALL, FEW_SEEDS)
 }
 
@@ -94,11 +95,13 @@ def tried(of: Table) -> np.ndarray:
     return np.take_along_axis(swapped(of.worth), best, axis=1)[:, 0]
 
 
-def chosen(of: Table) -> dict[str, list[np.ndarray]]:
-    """Of each model its choices, an array a seed."""
+def chosen(of: Table, jobs: int = 1) -> dict[str, list[np.ndarray]]:
+    """Of each model its choices, an array a seed; `jobs` processes."""
     conditions = of.paths.condition.to_numpy()
-    return {name: [held_out.choices(of, kind, held_out.folds(conditions, seed), columns) for seed in seeds]
-            for name, (kind, columns, seeds) in MODELS.items()}
+    with ProcessPoolExecutor(jobs) as pool:
+        made = {name: [pool.submit(held_out.choices, of, kind, held_out.folds(conditions, seed), columns)
+                       for seed in seeds] for name, (kind, columns, seeds) in MODELS.items()}
+        return {name: [one.result() for one in every] for name, every in made.items()}
 
 
 def fixed(of: Table) -> np.ndarray:

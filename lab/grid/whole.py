@@ -51,12 +51,12 @@ def trees(grid: dict, sessions: pd.DataFrame) -> dict:
     return out
 
 
-def whole(grid: dict, sessions: pd.DataFrame, harm: Callable) -> dict:
+def whole(grid: dict, sessions: pd.DataFrame, harm: Callable, jobs: int = 1) -> dict:
     """`harm(table, choices)`: what playing doubtful paths again gave, and how many there were."""
     out = {}
     for name, weights in grid["utilities"].items():
         of = table.table(sessions, grid["congestion_controls"], Utility(**weights))
-        choices = judge.chosen(of)
+        choices = judge.chosen(of, jobs)
         out[name] = of_utility(of, choices)
         if name == "speed":
             out |= {"sessions": int(of.worth.size), "paths": len(of.paths),

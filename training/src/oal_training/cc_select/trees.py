@@ -14,9 +14,9 @@ from sklearn.model_selection import GroupKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 LEAST_GAIN = np.log(1.05)  # what is predicted has to be more, else the algorithm stays
-LEAVES = (4, 8, 16, 32)  # chosen among them within the sessions that are learned from
+LEAVES = (8, 32)  # chosen among them within the sessions that are learned from
 LEAST_SESSIONS = 6  # a leaf has so many
-INNER_FOLDS = 3
+INNER_FOLDS = 2
 
 
 @dataclass(frozen=True)
