@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from host import guest, scenario
 from oal_schema.bundle_law import RWND_FAIR
 
-from . import bundle, cell, diagnosis, forecast, learned, oracle, over_quic, scenarios, tap
+from . import bundle, cell, diagnosis, follows, forecast, learned, oracle, over_quic, scenarios, tap
 from .methods import FORECASTS, ONLINE, ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -134,6 +134,8 @@ def key(c: Cell, settings: Settings) -> str:
         inputs.append(digest(settings.exporter))
     if c.method.looks_on:
         inputs += [digest(file) for file in diagnosis.sources()]
+    elif plan["sniff_hz"]:
+        inputs.append(digest(HERE / "follows.py"))
     if c.method.policy is not None:
         inputs += [
             bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window,
@@ -206,6 +208,8 @@ def play(c: Cell, settings: Settings) -> dict:
             told = diagnosis.analyse(plan, folder / "run")
             found["cell"] |= told["figures"]
             found["losses"] = told["lines"]
+        elif plan["sniff_hz"]:
+            found["cell"] |= follows.figures(plan, folder / "run")
         if settings.keep:
             target = settings.keep / c.name.replace("/", "_")
             shutil.rmtree(target, ignore_errors=True)

@@ -1,5 +1,6 @@
-"""Another main program of the guest: plays made-up histories through oal_lc as its kernel has it
-(policies/loss-cause/ca_check.c), and leaves what that says in NAME.histories.txt.
+"""Another main program of the guest: plays made-up histories through a congestion control as its kernel has it
+(`check`: a file of /proc; ca_check.c of policies/loss-cause and learned-ecn), and leaves what that says in
+NAME.histories.txt.
 """
 import json
 import subprocess
@@ -10,7 +11,7 @@ def main() -> int:
     with open(sys.argv[1]) as f:
         plan = json.load(f)
     with open(f"/run/out/{plan['name']}.histories.txt", "w") as out:
-        return subprocess.run(["/run/host" + plan["program"], "kernel", "/proc/oal_lc_check", str(plan["histories"])],
+        return subprocess.run(["/run/host" + plan["program"], "kernel", plan["check"], str(plan["histories"])],
                               stdout=out, stderr=subprocess.STDOUT).returncode
 
 

@@ -13,15 +13,17 @@ esac
 here=$(cd "$(dirname "$0")" && pwd)
 lab=$(dirname "$here")
 ovs_patches=("$lab/../ap-exporter/openwrt/openvswitch/kernel-$kernel"/*.patch)
-congestion_control=$lab/../policies/loss-cause
+loss_cause=$lab/../policies/loss-cause
+learned_ecn=$lab/../policies/learned-ecn
 source_tar=/usr/src/linux-source-$kernel.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
 "$lab/../platform/setup/apt" "linux-source-$kernel" build-essential flex bison bc xz-utils patch
 version=$(dpkg-query -W -f='${Version}' "linux-source-$kernel")
 hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch \
-    "$here"/*.patch "${ovs_patches[@]}" "$congestion_control"/ca_kernel.c "$congestion_control"/ca.h \
-    "$congestion_control"/ca_check.h "$congestion_control"/law.h; } | sha256sum | cut -c1-16)
+    "$here"/*.patch "${ovs_patches[@]}" "$loss_cause"/ca_kernel.c "$loss_cause"/ca.h \
+    "$loss_cause"/ca_check.h "$loss_cause"/law.h "$learned_ecn"/ca_kernel.c "$learned_ecn"/ca.h \
+    "$learned_ecn"/ca_check.h; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash
 mkdir -p "$cache"
 exec 9>"$cache/kernel.lock"
@@ -59,9 +61,14 @@ if [ "$kernel" = 6.1 ]; then
 	rm -rf "$tree/drivers/net/wireless/hwsim_medium"
 	mkdir "$tree/drivers/net/wireless/hwsim_medium"
 	cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
-	cp "$congestion_control"/ca.h "$congestion_control"/ca_check.h "$congestion_control"/law.h "$tree/net/ipv4/"
-	cp "$congestion_control"/ca_kernel.c "$tree/net/ipv4/tcp_oal_lc.c"
-	echo 'obj-y += tcp_oal_lc.o' >>"$tree/net/ipv4/Makefile"
+	cp "$loss_cause"/ca.h "$loss_cause"/ca_check.h "$loss_cause"/law.h "$tree/net/ipv4/"
+	cp "$loss_cause"/ca_kernel.c "$tree/net/ipv4/tcp_oal_lc.c"
+	mkdir -p "$tree/net/ipv4/loss-cause" "$tree/net/ipv4/learned-ecn"
+	cp "$loss_cause"/law.h "$tree/net/ipv4/loss-cause/"
+	cp "$learned_ecn"/ca.h "$learned_ecn"/ca_check.h "$tree/net/ipv4/learned-ecn/"
+	cp "$learned_ecn"/ca_kernel.c "$tree/net/ipv4/learned-ecn/tcp_oal_ecn.c"
+	echo 'obj-y += tcp_oal_ecn.o' >"$tree/net/ipv4/learned-ecn/Makefile"
+	printf 'obj-y += tcp_oal_lc.o learned-ecn/\n' >>"$tree/net/ipv4/Makefile"
 fi
 
 cd "$tree"
