@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rewrite/openflow_link.h"
+#include "openflow/openflow_link.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -156,31 +156,36 @@ def t_datagrams():
         assert (seen["marked_ect1"], seen["failed"], seen["replaced"]) == (2, 0, 0), seen
 
 
+def spaced(air: Air, hand: Hand) -> None:
+    """Datagrams with ECT(0) while marks of them are set again and again."""
+    datagrams = Datagrams(air)
+    line = set_line(air, 2, 1000, 400_000)
+    assert datagrams.through(ECT0) == ECT0  # who is where has been asked by now
+    assert hand.ask(line)["ok"]
+    first = 0.0
+
+    def marked_at_once() -> bool:
+        nonlocal first
+        first = time.monotonic()  # no later than the mark
+        return datagrams.through(ECT0) == CE
+
+    until(marked_at_once, "the first is marked")
+    if datagrams.through(ECT0) == CE and time.monotonic() - first < 0.35:
+        raise AssertionError("marked twice within an interval")
+    sent = marked = 0
+    while marked < 12:
+        assert hand.ask(line)["ok"]
+        marked += datagrams.through(ECT0) == CE
+        sent += 1
+        assert sent < 5000, f"{marked} marks of {sent} datagrams"
+    assert sent > 3 * marked, f"{marked} marks of {sent} datagrams: not spaced"
+    assert datagrams.through(ECT1) == ECT1, "ECT(1) was marked, which nobody asked for"
+
+
 def t_spaced():
     """datagrams with ECT(0) are marked now and then, the first at once, and more often the longer it lasts"""
     with Folder() as folder, Air(folder) as air, Hand(air) as hand:
-        datagrams = Datagrams(air)
-        line = set_line(air, 2, 1000, 400_000)
-        assert datagrams.through(ECT0) == ECT0  # who is where has been asked by now
-        assert hand.ask(line)["ok"]
-        first = 0.0
-
-        def marked_at_once() -> bool:
-            nonlocal first
-            first = time.monotonic()  # no later than the mark
-            return datagrams.through(ECT0) == CE
-
-        until(marked_at_once, "the first is marked")
-        if datagrams.through(ECT0) == CE and time.monotonic() - first < 0.35:
-            raise AssertionError("marked twice within an interval")
-        sent = marked = 0
-        while marked < 12:
-            assert hand.ask(line)["ok"]
-            marked += datagrams.through(ECT0) == CE
-            sent += 1
-            assert sent < 5000, f"{marked} marks of {sent} datagrams"
-        assert sent > 3 * marked, f"{marked} marks of {sent} datagrams: not spaced"
-        assert datagrams.through(ECT1) == ECT1, "ECT(1) was marked, which nobody asked for"
+        spaced(air, hand)
 
 
 def t_ends():

@@ -303,6 +303,7 @@ class Packet:
     def __init__(self, t: float, frame: bytes):
         self.t = t
         v6 = frame[12:14] == b"\x86\xdd"
+        self.ecn = frame[15] >> (4 if v6 else 0) & 3
         at = 54 if v6 else 14 + (frame[14] & 15) * 4
         total = 40 + int.from_bytes(frame[18:20]) if v6 else int.from_bytes(frame[16:18])
         tcp = frame[at:14 + total]

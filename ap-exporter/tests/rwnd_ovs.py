@@ -86,9 +86,9 @@ class Switch:
             f"{self.built}/ovs-ofctl -O OpenFlow13 {command} unix:{self.rundir}/br-lan.mgmt {' '.join(rest)}", self.ns
         )
 
-    def flows(self) -> list[str]:
+    def flows(self, cookie: str = COOKIE) -> list[str]:
         """Ours, as operators see them."""
-        return [line.strip() for line in self.ofctl("dump-flows").splitlines() if f"cookie={COOKIE}" in line]
+        return [line.strip() for line in self.ofctl("dump-flows").splitlines() if f"cookie={cookie}" in line]
 
     def appctl(self, words: str) -> str:
         done = subprocess.run(

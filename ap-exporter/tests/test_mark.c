@@ -138,6 +138,17 @@ static void table(void)
 	CHECK(mark_stations_expire(t, 200, &over));
 	CHECK(!mark_stations_expire(t, 200, &over));
 	CHECK_EQ(mark_stations_count(t), 1);
+	test("stations: a renewed one keeps its number, one that comes again has another");
+	{
+		const uint32_t since = mark_stations_since(t, &one);
+
+		CHECK(since && !mark_stations_since(t, &two));
+		CHECK_EQ(mark_stations_set(t, &one, 400), 0);
+		CHECK_EQ(mark_stations_since(t, &one), since);
+		CHECK(mark_stations_remove(t, &one));
+		CHECK_EQ(mark_stations_set(t, &one, 300), 1);
+		CHECK(mark_stations_since(t, &one) && mark_stations_since(t, &one) != since);
+	}
 	CHECK(!mark_stations_remove(t, &two));
 	CHECK(mark_stations_remove(t, &one));
 	CHECK_EQ(mark_stations_count(t), 0);

@@ -1,30 +1,32 @@
 /* test_openflow.c: the messages byte by byte, as `ovs-ofctl ofp-print` reads them back, and what a switch may
  * answer. */
 #include "check.h"
-#include "rewrite/openflow.h"
+#include "openflow/openflow.h"
 
 #include <errno.h>
 
 #define COOKIE UINT64_C(0x4f414c72776e6400)
 
-static const struct rwnd_flow flow4 = {
-	.client_addr = { 10, 0, 0, 2 },
-	.server_addr = { 10, 0, 0, 1 },
-	.client_port = 40000,
-	.server_port = 443,
-	.addr_len = 4,
-	.scale = 7,
-	.mss_bytes = 1448,
-};
-static const struct rwnd_flow flow6 = {
-	.client_addr = { 0xfd, [15] = 2 },
-	.server_addr = { 0xfd, [15] = 1 },
-	.client_port = 40000,
-	.server_port = 443,
-	.addr_len = 16,
-	.scale = 7,
-	.mss_bytes = 1448,
-};
+static const uint8_t client4[] = { 10, 0, 0, 2 }, server4[] = { 10, 0, 0, 1 }, client6[16] = { 0xfd, [15] = 2 },
+		     server6[16] = { 0xfd, [15] = 1 }, station[] = { 2, 0, 0, 0, 0, 1 };
+
+/* What is lowered is `raw`, in ACKs of the client or of the server. */
+static struct openflow_rule clamp(bool v6, bool down, uint16_t raw)
+{
+	const uint8_t *const client = v6 ? client6 : client4, *const server = v6 ? server6 : server4;
+
+	return (struct openflow_rule){
+		.kind = OPENFLOW_CLAMP,
+		.clamp = {
+			.source = down ? server : client,
+			.destination = down ? client : server,
+			.addr_len = v6 ? 16 : 4,
+			.source_port = down ? 443 : 40000,
+			.destination_port = down ? 40000 : 443,
+			.raw = raw,
+		},
+	};
+}
 
 static size_t from_hex(uint8_t *bytes, const char *hex)
 {
@@ -56,8 +58,15 @@ static uint8_t *fresh(void)
 	return m;
 }
 
+static size_t add(uint32_t xid, uint64_t cookie, struct openflow_rule r, uint16_t ttl_ms)
+{
+	return openflow_add(fresh(), xid, cookie, &r, ttl_ms);
+}
+
 static void test_writing(void)
 {
+	struct openflow_rule r;
+
 	test("hello: version bitmap 0x04");
 	check_bytes(m, openflow_hello(fresh(), 1), "04000010 00000001 0001 0008 00000010");
 	test("set config: miss_send_len=1; set async: no packets in, no port status, flows removed by idle, hard, "
@@ -76,14 +85,14 @@ static void test_writing(void)
 	test("ADD priority=60000,tcp,reg15=0,nw_src=10.0.0.2,nw_dst=10.0.0.1,tp_src=40000,tp_dst=443 cookie hard:1 "
 	     "send_flow_rem "
 	     "actions=rewrite_rwnd(max=256,ttl_ms=500),load:0x4f414c->NXM_NX_REG15[],resubmit(,0)");
-	check_bytes(m, openflow_add(fresh(), 7, COOKIE, &flow4, 256, 500),
+	check_bytes(m, add(7, COOKIE, clamp(false, false, 256), 500),
 	            "040e00a8 00000007 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea60"
 	            "ffffffff ffffffff ffffffff 0001 0000  0001 0033 00011e04 00000000 80000a02 0800 80001401 06 "
 	            "80001604 0a000002 80001804 0a000001"
 	            "80001a02 9c40 80001c02 01bb 0000000000  0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 0000"
 	            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
 	test("the same over IPv6 matches tcp6,ipv6_src=fd00::2,ipv6_dst=fd00::1");
-	check_bytes(m, openflow_add(fresh(), 8, COOKIE, &flow6, 65535, 1000),
+	check_bytes(m, add(8, COOKIE, clamp(true, false, 65535), 1000),
 	            "040e00c0 00000008 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea60"
 	            "ffffffff ffffffff ffffffff 0001 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
 	            "80003410 fd000000000000000000000000000002 80003610 fd000000000000000000000000000001 80001a02 9c40 "
@@ -92,10 +101,7 @@ static void test_writing(void)
 	            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
 	test("the way down: the same flow with its ends swapped");
 	{
-		struct rwnd_flow down = flow4;
-
-		down.direction = RWND_DOWN;
-		check_bytes(m, openflow_add(fresh(), 7, COOKIE + 1, &down, 256, 500),
+		check_bytes(m, add(7, COOKIE + 1, clamp(false, true, 256), 500),
 		            "040e00a8 00000007 4f414c72776e6401 0000000000000000 00 00 0000 0001 ea60"
 		            "ffffffff ffffffff ffffffff 0001 0000  0001 0033 00011e04 00000000 80000a02 0800 "
 		            "80001401 06 80001604 0a000001 80001804 0a000002 80001a02 "
@@ -103,29 +109,53 @@ static void test_writing(void)
 		            "0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 0000"
 		            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c"
 		            "ffff0010 00002320 000e fff8 00 000000");
-		down = flow6;
-		down.direction = RWND_DOWN;
-		check_bytes(m, openflow_delete(fresh(), 9, COOKIE + 1, &down),
+		r = clamp(true, true, 0);
+		check_bytes(m, openflow_delete(fresh(), 9, COOKIE + 1, &r),
 		            "040e0080 00000009 4f414c72776e6401 ffffffffffffffff 00 04 0000 0000 ea60"
 		            "ffffffff ffffffff ffffffff 0000 0000  0001 004b 00011e04 00000000 80000a02 86dd "
 		            "80001401 06 80003410 fd000000000000000000000000000001"
 		            "80003610 fd000000000000000000000000000002 80001a02 01bb 80001c02 9c40 0000000000");
 	}
 	test("DEL_STRICT of that flow, by cookie too");
-	check_bytes(m, openflow_delete(fresh(), 9, COOKIE, &flow6),
+	r = clamp(true, false, 0);
+	check_bytes(m, openflow_delete(fresh(), 9, COOKIE, &r),
 	            "040e0080 00000009 4f414c72776e6400 ffffffffffffffff 00 04 0000 0000 ea60"
 	            "ffffffff ffffffff ffffffff 0000 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
 	            "80003410 fd000000000000000000000000000002 80003610 fd000000000000000000000000000001 80001a02 9c40 "
 	            "80001c02 01bb 0000000000");
 	test("DEL table:255 tcp cookie actions=rewrite_rwnd(max=65535,ttl_ms=1)");
-	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, false),
+	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, OPENFLOW_CLAMP, false),
 	            "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
 	            "ffffffff ffffffff ffffffff 0000 0000  0001 000f 80000a02 0800 80001401 06 00  0004 0018 00000000 "
 	            "ffff0010 00002320 4f41 ffff 0001 0000");
-	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, true),
+	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, OPENFLOW_CLAMP, true),
 	            "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
 	            "ffffffff ffffffff ffffffff 0000 0000  0001 000f 80000a02 86dd 80001401 06 00  0004 0018 00000000 "
 	            "ffff0010 00002320 4f41 ffff 0001 0000");
+}
+
+/* Marks have a register and a priority of their own: a packet that a clamp and marks concern meets both. */
+static void test_marks(void)
+{
+	struct openflow_rule r = { OPENFLOW_MARKS, .marks = { station, 50000, 7, 3 } };
+
+	test("ADD priority=60001,reg14=0,dl_dst=02:00:00:00:00:01 cookie hard:1 send_flow_rem "
+	     "actions=mark_ce(marks=3,interval_us=50000,since=7,ttl_ms=500),load:0x4f414c->NXM_NX_REG14[],"
+	     "resubmit(,0)");
+	check_bytes(m, add(7, COOKIE, r, 500),
+	            "040e0090 00000007 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea61"
+	            "ffffffff ffffffff ffffffff 0001 0000  0001 0016 00011c04 00000000 80000606 020000000001 0000"
+	            "0004 0048 00000000 ffff0018 00002320 4f42 01f4 0000c350 00000007 03 000000"
+	            "ffff0018 00002320 0007 001f 00011c04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
+	test("DEL_STRICT of it, by cookie too");
+	check_bytes(m, openflow_delete(fresh(), 9, COOKIE, &r),
+	            "040e0048 00000009 4f414c72776e6400 ffffffffffffffff 00 04 0000 0000 ea61"
+	            "ffffffff ffffffff ffffffff 0000 0000  0001 0016 00011c04 00000000 80000606 020000000001 0000");
+	test("DEL table:255 cookie actions=mark_ce(marks=1,ttl_ms=1)");
+	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, OPENFLOW_MARKS, false),
+	            "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
+	            "ffffffff ffffffff ffffffff 0000 0000  0001 0004 00000000  0004 0020 00000000 "
+	            "ffff0018 00002320 4f42 0001 00000000 00000000 01 000000");
 }
 
 static struct openflow_message got;
@@ -231,6 +261,7 @@ static void test_framing(void)
 int main(void)
 {
 	test_writing();
+	test_marks();
 	test_hello();
 	test_errors();
 	test_counts();

@@ -1,7 +1,7 @@
 /* test_openflow_link.c: a connection to a switch that this test plays, over a real socket, with time as the test wants
  * it. */
 #include "check.h"
-#include "rewrite/openflow_link.h"
+#include "openflow/openflow_link.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,7 @@ class Case:
     on: tuple[str, ...] = NAMES
     quick: tuple[str, ...] = ()
     snaplen = 128
+    at_port = False  # what leaves the AP's port for the client is captured too, before the kernel's own queues
     rewriter = True  # `ap-exporter rwnd` is started, else the case starts what it needs
 
     def prepare(self, p) -> None:

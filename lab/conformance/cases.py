@@ -1,5 +1,5 @@
 """All cases, in the order in which they are played."""
-from . import cases_clamp, cases_control, cases_direction, cases_failure, cases_input, cases_mark
+from . import cases_clamp, cases_control, cases_direction, cases_failure, cases_input, cases_mark, cases_mark_agent
 from .case import Case
 
 
@@ -12,6 +12,7 @@ def found(module) -> list[Case]:
 
 CASES: list[Case] = [
     case
-    for module in (cases_clamp, cases_direction, cases_input, cases_failure, cases_control, cases_mark)
+    for module in (cases_clamp, cases_direction, cases_input, cases_failure, cases_control, cases_mark,
+                   cases_mark_agent)
     for case in found(module)
 ]

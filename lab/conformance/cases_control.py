@@ -28,13 +28,13 @@ class Control(Case):
     policy: dict = ONLY_CLASS
 
     def play(self, p) -> None:
-        push = Push(p.python, f"{p.folder}/{self.name}.push.log", self.noise_dbm, self.policy)
+        push = self.push(p)
         exporter = None
         try:
             self.before(p)
-            exporter = Exporter(p.binary, push.port, p.switch.options(p.network.port), p.folder, self.name)
-            p.loop.until(lambda: exporter.control().get("policy") == "conformance",
-                         f"the bundle is in force: {exporter.status()}", every_s=0.1)
+            exporter = self.exporter(p, push)
+            p.loop.until(lambda: self.in_force(exporter.control()), f"the bundle is in force: {exporter.status()}",
+                         every_s=0.1)
             self.act(p, exporter, push)
             exporter.close()
             p.facts["rows"] = exporter.rows("decision", "action", "control")
@@ -42,6 +42,15 @@ class Control(Case):
             if exporter:
                 exporter.close()
             push.close()
+
+    def push(self, p) -> Push:
+        return Push(p.python, f"{p.folder}/{self.name}.push.log", self.noise_dbm, self.policy)
+
+    def exporter(self, p, push: Push) -> Exporter:
+        return Exporter(p.binary, push.port, p.switch.options(p.network.port), p.folder, self.name)
+
+    def in_force(self, control: dict) -> bool:
+        return control.get("policy") == "conformance"
 
     def before(self, p) -> None:
         """Flows that are there before the exporter would be of unknown scale."""

@@ -21,14 +21,14 @@ KILL_FILE = str(FOLDER / "kill")
 class Push:
     """push.py as a process of the guest."""
 
-    def __init__(self, python: str, log: str, noise_dbm: int | None, policy: dict):
+    def __init__(self, python: str, log: str, noise_dbm: int | None, policy: dict, marks: bool = False):
         shutil.rmtree(FOLDER, ignore_errors=True)  # of the case before
         FOLDER.mkdir()
         self.process = subprocess.Popen(
             [python, "-m", "conformance.push",
              str(FOLDER), AP,
-             json.dumps({"noise_dbm": noise_dbm, "policy": policy})], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=open(log, "wb"), text=True, bufsize=1)
+             json.dumps({"noise_dbm": noise_dbm, "policy": policy, "marks": marks})], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=open(log, "wb"), text=True, bufsize=1)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the push service did not start: {open(log).read()[-2000:]}")
@@ -44,7 +44,9 @@ class Push:
 
 
 class Exporter:
-    def __init__(self, binary: str, port: int, options: dict, folder: str, case: str):
+    """`action`: the section that says what it may do, and `options` of that."""
+
+    def __init__(self, binary: str, port: int, options: dict, folder: str, case: str, action: str = "rwnd"):
         self.binary, self.socket, self.capture = binary, str(FOLDER / "status.sock"), f"{folder}/{case}.oalcap"
         agent = {
             "url": f"https://127.0.0.1:{port}/", "ca": FOLDER / "test-ca.pem", "cert": FOLDER / "%s.pem",
@@ -55,7 +57,7 @@ class Exporter:
             section("exporter", {"ap_id": AP, "site": "lab", "status_socket": self.socket})
             + section("nl80211", {"interface": "wlan0"}) + section("packet", {"interface": "lan0"})
             + section("qdisc", {"interface": "wlan0"}) + section("agent", agent)
-            + section("rwnd", {"mode": "enforce", "kill_file": KILL_FILE, **options})
+            + section(action, {"mode": "enforce", "kill_file": KILL_FILE, **options})
             + section("file", {"path": self.capture}))
         self.log = f"{folder}/{case}.exporter.log"
         self.process = start([binary, "run", "-c", str(FOLDER / "uci")], self.log)

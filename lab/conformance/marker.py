@@ -17,12 +17,16 @@ TOS, TCLASS = (socket.IPPROTO_IP, socket.IP_TOS), (socket.IPPROTO_IPV6, socket.I
 
 
 class Marker:
-    def __init__(self, p, kill_file: str = ""):
+    """`by`: its backend, the tc program at the station's port or the bridge."""
+
+    def __init__(self, p, by: str, kill_file: str = ""):
         self.p = p
         # /sys shows the namespace that it was mounted in: a process of the station's own looks
         self.station = run(f"cat /sys/class/net/{p.network.client_port}/address", STATION_NS).strip()
         self.log = open(f"{p.folder}/{p.case.name}.mark.log", "wb")
-        options = ["--backend", "bpf", "--interface", p.network.port, "--kill-file", kill_file]
+        at = {"backend": "bpf", "interface": p.network.port} if by == "bpf" else p.switch.options(p.network.port)
+        options = [word for name, value in {**at, "kill-file": kill_file}.items()
+                   for word in (f"--{name.replace('_', '-')}", value)]
         self.process = subprocess.Popen([p.binary, "mark", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, bufsize=1)
         if not self.answer("the start")["stats"]["ready"]:
@@ -52,8 +56,8 @@ class Marker:
     def release(self) -> None:
         self.command("release")
 
-    def packets(self) -> dict:
-        return self.ask("stats")["stats"]["packets"]
+    def stats(self) -> dict:
+        return self.ask("stats")["stats"]
 
     def note(self, what: str, begin_us: int) -> None:
         """Something happened that has ended marks by now."""

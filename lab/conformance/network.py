@@ -133,8 +133,9 @@ class Network:
         """Of client and server."""
         return (address(0, STATION_HOST), address(0, 1)) if family == 4 else (CLIENT6, SERVER6)
 
-    def capture(self, folder: str, case: str, snaplen: int) -> None:
-        for where, ns, port in (("client", STATION_NS, self.client_port), ("sender", self.path.server_ns, "eth0")):
+    def capture(self, folder: str, case: str, snaplen: int, at_port: bool = False) -> None:
+        places = [("client", STATION_NS, self.client_port), ("sender", self.path.server_ns, "eth0")]
+        for where, ns, port in places + [("port", None, self.port)] * at_port:
             log = Path(folder) / f"{case}.{where}.log"
             self.captures.append(
                 start([

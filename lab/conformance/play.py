@@ -31,7 +31,7 @@ class Play:
     def begin(self) -> None:
         self.network.build()
         self.case.prepare(self)
-        self.network.capture(self.folder, self.case.name, self.case.snaplen)
+        self.network.capture(self.folder, self.case.name, self.case.snaplen, self.case.at_port)
         if self.case.rewriter:
             self.start_rewriter()
 

@@ -30,7 +30,7 @@ class LinuxBridge:
         batch("ip", [f"link del {bridge}"])
 
     def options(self, port: str) -> dict:
-        """Of the section `rwnd`."""
+        """Of the sections `rwnd` and `mark`."""
         return {"backend": "bpf", "interface": port}
 
     def shown(self) -> str:
@@ -85,18 +85,19 @@ class OpenVSwitch:
         self.choose(bridge)
 
     def choose(self, bridge: str) -> None:
-        """The data path knows the action; the slow path is taken because it is told so, as where the module does not
-        know it.
+        """The data path knows the actions; the slow path is taken because it is told so, as where the module does
+        not know them.
         """
         if self.path != "slow":
             return
         for _ in range(100):
             with contextlib.suppress(SystemExit):  # after a restart the bridge is not there at once
-                run(f"ovs-appctl dpif/set-dp-features {bridge} rewrite_rwnd false")
+                for action in ("rewrite_rwnd", "mark_ce"):
+                    run(f"ovs-appctl dpif/set-dp-features {bridge} {action} false")
                 return
             time.sleep(0.05)
         raise SystemExit(
-            f"conformance: the data path of {bridge} cannot be told that it does not know the action: {self.describe()}"
+            f"conformance: the data path of {bridge} cannot be told what it does not know: {self.describe()}"
         )
 
     def make(self, bridge: str, ports: list[str]) -> None:
@@ -116,7 +117,7 @@ class OpenVSwitch:
         return {"backend": "ovs", "bridge": "br-lan", "ovs_rundir": FOLDER}
 
     def shown(self) -> str:
-        """The clamp as operators see it."""
+        """Clamps and marks as operators see them."""
         return (run(f"ovs-ofctl dump-flows unix:{FOLDER}/br-lan.mgmt", check=False)
                 + run("ovs-appctl dpctl/dump-flows", check=False)
                 + run("ovs-appctl dpif/show-dp-features br-lan", check=False))

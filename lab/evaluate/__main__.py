@@ -6,7 +6,7 @@ import time
 
 from host import scenario
 
-from . import bundle, methods, play, pool, report, results, scenarios, table, uplink
+from . import bundle, diagnosis, methods, play, pool, report, results, scenarios, table, uplink
 
 SHOWN = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
          ("queueing_mean_ms", "queueing", 1), ("rtt_mean_ms", "rtt", 1), ("jitter_ms", "jitter", 2),
@@ -19,7 +19,8 @@ def arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(prog="lab/evaluate/run", description=__doc__)
     p.add_argument("--set", choices=scenarios.SETS, default="tune",
                    help="tune: scenarios on which settings are chosen (default); judge: those that tell; uplink:"
-                        " stations that upload; mmwave: links that people block; mark: one access point")
+                        " stations that upload; mmwave: links that people block; mark: one access point;"
+                        " loss: one whose queue, air or wire loses")
     p.add_argument("--scenario", action="append", help="only this one (several times: these)")
     p.add_argument("--method", action="append",
                    help="CONTROL-QUEUE or CONTROL-QUEUE+ACT, like bbr-fq+oal (several times: these; default: all)")
@@ -78,6 +79,8 @@ def run(cells: list[play.Cell], how: play.Settings, jobs: int) -> dict[play.Cell
             print(line(f"{cell.scenario}/{cell.method.name}/{cell.seed}", found["cell"]), flush=True)
         else:
             todo.append(cell)
+    if any(cell.method.looks_on for cell in todo):
+        diagnosis.program()
     started, failures = time.monotonic(), {}
     for attempt in (1, 2):
         now, failures = (todo if attempt == 1 else list(failures)), {}

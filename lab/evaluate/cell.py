@@ -153,7 +153,8 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         "first_second_own_drops": mean(own for own, _ in seconds),
         "first_second_drops": mean(whole for _, whole in seconds), "others_ratio": others(plan, long),
         "duplicate_ack_ratio": ratio(long, "duplicate_acks"), "ce_ratio": mean(f["ce_ratio"] for f in long),
-        "ece_ratio": mean(f["ece_ratio"] for f in long), **without_ecn(long), **(uploads(up) if up else {})
+        "ece_ratio": mean(f["ece_ratio"] for f in long), **without_ecn(long), **(uploads(up) if up else {}),
+        "plain_cubic_mbps": sum(flows[n]["goodput_mbps"] for n in plan["evaluate"].get("plain", [])) or None
     }
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
             "wired_ms": plan["wired"]["delay_ms"]}

@@ -55,8 +55,12 @@ class Conversation:
 
     def round_trips(self) -> tuple[np.ndarray, np.ndarray]:
         """(time of the data packet, round trip) of acknowledgements of the packet that arrived last before them."""
+        return self.round_trips_of()[1:]
+
+    def round_trips_of(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row of the data packet in `sent`, its time, and the round trip."""
         if not len(self.answers) or not len(self.arrived) or not len(self.acks):
-            return np.zeros(0, np.uint64), np.zeros(0, np.int64)
+            return np.zeros(0, int), np.zeros(0, np.uint64), np.zeros(0, np.int64)
         last = np.searchsorted(self.arrived["t_ns"], self.answers["t_ns"], side="right") - 1
         end = (self.arrived["seq"].astype(np.int64) + self.arrived["payload_bytes"]) % (1 << 32)
         row_sent = np.full(len(self.arrived), -1)
@@ -67,8 +71,9 @@ class Conversation:
         # duplicates say nothing of a packet
         new = np.concatenate([[True], np.diff(self.answers["ack"].astype(np.int64)) != 0])
         good &= new
-        sent = self.sent["t_ns"][row_sent[last[good]]]
-        return sent, (self.acks["t_ns"][back[good]] - sent).astype(np.int64)
+        rows = row_sent[last[good]]
+        sent = self.sent["t_ns"][rows]
+        return rows, sent, (self.acks["t_ns"][back[good]] - sent).astype(np.int64)
 
     def ack_delays(self) -> tuple[np.ndarray, np.ndarray]:
         """(time sent, delay) of acknowledgements that came to the sender."""

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import argparse
 import collections
+import dataclasses
 import json
 import pathlib
 import tempfile
 
 import numpy as np
 from host import guest
-from oal_training.centroids import fit
+from oal_schema.centroids import ONE, Centroids, log2_q16
+from oal_training.loss import clusters as fit
+from oal_training.loss.points import Points, of_rows
 from sniffer import sinks
 
-from . import methods, play, pool, scenarios
+from . import methods, play, pool, scenarios, sender_models
 from .sender_models import KEPT
 
 SET = "sender"
@@ -26,9 +29,12 @@ QUEUES = ("fifo", "fq")
 RATE_HZ = 50
 WARMUP_S = 4
 RULE = 1.25  # of the shortest round trip
+#: lc_ap: losses are the air's where the access point says so of this share of what was sent again, a mark in the last
+#: round trip means a queue all the same, and so does a round trip of so many times the shortest.
+LEAST_AIR, MOST_ROUND_TRIP = 0.5, 4.0
 
-def sample(work: tuple[str, str, int, pathlib.Path]) -> tuple[np.ndarray, np.ndarray]:
-    """(windows in segments, round trips in µs) of a run of plain CUBIC, in order of time."""
+def sample(work: tuple[str, str, int, pathlib.Path]) -> np.ndarray:
+    """Points (window in segments, round trip in µs) of a run of plain CUBIC, in order of time."""
     name, queue, seed, folder = work
     plan = scenarios.plan(scenarios.load(SET, name), f"{name}-{queue}-{seed}", methods.method(f"cubic-{queue}"), seed)
     plan.update(sniff_hz=RATE_HZ, python="")
@@ -36,45 +42,70 @@ def sample(work: tuple[str, str, int, pathlib.Path]) -> tuple[np.ndarray, np.nda
         guest.play(plan, pathlib.Path(run), timeout_s=play.TIMEOUT_S)
         rows = list(sinks.read(pathlib.Path(run) / f"{plan['name']}.sender.jsonl.gz"))
     begin = min(r["ts"] for r in rows) + WARMUP_S * 1_000_000
-    used = [r for r in rows if r["ts"] >= begin and r["rtt_us"] and r["mss_bytes"]]
-    return np.array([r["cwnd_bytes"] // r["mss_bytes"] for r in used]), np.array([r["rtt_us"] for r in used])
+    used = [r | {"ts_us": r["ts"]} for r in rows if r["ts"] >= begin]
+    names = ("ts_us", "flow_id", "cwnd_bytes", "mss_bytes", "rtt_us", "lost_pkts")
+    kinds = {"flow_id": np.uint64}
+    return of_rows({name: np.array([r[name] for r in used], kinds.get(name, np.int64)) for name in names}, None).x
 
 
-def described(found: fit.Centroids | fit.Useless) -> dict:
-    """A fit's figures; `air` and `congested`: the centres as segments and µs."""
-    made = found if isinstance(found, fit.Centroids) else found.centroids
-    out = {"useless": found.reason} if isinstance(found, fit.Useless) else {}
-    if made is None:
-        return out
-    back = lambda centre: [float(np.round(2 ** (m + d * z) - 1, 1))
-                           for m, d, z in zip(made.mean, made.deviation, centre)]
-    return out | {"silhouette": round(made.silhouette, 3), "rtt_ratio": round(made.rtt_ratio, 3),
-                  "points": made.points, "air": back(made.air), "congested": back(made.congested)}
+def said_by_ap(work: tuple[str, str, int, pathlib.Path]) -> tuple[int, int]:
+    """(losses that the access point calls the air's, segments sent again) of a run of plain CUBIC with ECN."""
+    name, queue, seed, _ = work
+    cell = play.Cell(SET, name, methods.method(f"cubic_ecn-{queue}+diagnose"), seed)
+    settings = play.Settings(exporter=play.snapshot(play.EXPORTER))
+    found = play.result(cell, settings) or play.play(cell, settings)
+    return sum(one["cause"] == "air" for one in found["losses"]), int(found["cell"]["retransmissions"])
 
 
-def of_path(segments: np.ndarray, rtt_us: np.ndarray) -> dict:
-    """The models of a path, and what the fits were like."""
-    both, rtt = fit.fit(segments, rtt_us), fit.fit(segments, rtt_us, rtt_only=True)
-    paper, alone = (f if isinstance(f, fit.Centroids) else f.centroids for f in (both, rtt))
-    packed = lambda made, in_a_row=fit.NO_LIMIT: made and made.pack(in_a_row=in_a_row).hex()
+def clusters(x: np.ndarray) -> fit.Clusters:
+    return fit.fit(Points(x, np.zeros(len(x), np.uint64), None))
+
+
+def described(made: fit.Clusters) -> dict:
+    """A fit's figures; `air` and `congested`: the centres as (segments, µs)."""
+    air, congested = np.round(made.centres(), 1).tolist()
+    return {"refused": made.refused, "silhouette": round(made.silhouette, 3), "rtt_ratio": round(made.rtt_ratio, 3),
+            "points": made.points, "air": air, "congested": congested}
+
+
+def rule(rtt_us: float) -> Centroids:
+    """No fit, in the form of one: a loss at a round trip below so many µs is one of the air."""
+    return Centroids((log2_q16(round(rtt_us)),), (ONE,), (-ONE,), (ONE,), True)
+
+
+def of_path(x: np.ndarray, air: int, again: int) -> dict:
+    """The models of a path, and what the fits were like; `air` of `again` losses are the air's as its AP says."""
+    both, alone = clusters(x), clusters(x[:, 1:])
+    shortest_us = float(x[:, 1].min())
+    packed = lambda c, in_a_row=sender_models.NO_LIMIT: sender_models.pack(c, in_a_row).hex()
+    as_published = lambda made: packed(dataclasses.replace(made.integers(), usable=made.agree))
     return {
-        "kmeans": described(both), "rtt": described(rtt), "shortest_us": int(rtt_us.min()), "models": {
-            "kmeans": packed(both, fit.IN_A_ROW) if isinstance(both, fit.Centroids) else None, "paper": packed(paper),
-            "rtt": packed(alone), "rule": packed(fit.rule(RULE * rtt_us.min()))
+        "kmeans": described(both), "rtt": described(alone), "shortest_us": round(shortest_us),
+        "ap": {"air": air, "again": again}, "models": {
+            "kmeans": None if both.refused else packed(both.integers(), sender_models.IN_A_ROW),
+            "paper": as_published(both), "rtt": as_published(alone), "rule": packed(rule(RULE * shortest_us)),
+            "ap": packed(rule(MOST_ROUND_TRIP * shortest_us)) if again and air >= LEAST_AIR * again else None
         }
     }
+
+
+def of_each(what, todo: list, jobs: int) -> dict[str, list]:
+    """What each run gives, by path."""
+    out = collections.defaultdict(list)
+    for work, found, error in pool.each(what, todo, jobs):
+        if error:
+            raise SystemExit(f"evaluate: {work[0]} over {work[1]} failed: {error}")
+        out[f"{work[0]}/{work[1]}"].append(found)
+        print(f"{what.__name__}: {sum(map(len, out.values()))} of {len(todo)}", flush=True)
+    return out
 
 
 def train(jobs: int) -> dict:
     play.BUILD.mkdir(parents=True, exist_ok=True)
     todo = [(name, queue, seed, play.BUILD) for name in scenarios.names(SET) for queue in QUEUES for seed in SEEDS]
-    points = collections.defaultdict(list)
-    for work, found, error in pool.each(sample, todo, jobs):
-        if error:
-            raise SystemExit(f"evaluate: {work[0]} over {work[1]} failed: {error}")
-        points[f"{work[0]}/{work[1]}"].append(found)
-        print(f"sampled {sum(len(p) for p in points.values())} of {len(todo)}", flush=True)
-    return {path: of_path(*(np.concatenate(part) for part in zip(*runs))) for path, runs in sorted(points.items())}
+    points, said = of_each(sample, todo, jobs), of_each(said_by_ap, todo, jobs)
+    return {path: of_path(np.concatenate(points[path]), *np.sum(said[path], axis=0).tolist())
+            for path in sorted(points)}
 
 
 def main() -> None:
@@ -84,7 +115,7 @@ def main() -> None:
     found = train(p.parse_args().jobs)
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for path, of in found.items():
-        print(f"{path}: {of['kmeans']['useless'] if 'useless' in of['kmeans'] else 'of use'}")
+        print(f"{path}: {'; '.join(of['kmeans']['refused']) or 'of use'}; by its AP {of['ap']}")
 
 
 if __name__ == "__main__":

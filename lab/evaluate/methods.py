@@ -20,11 +20,14 @@ def _said(policy: str) -> dict:
 #: Of rwnd-fair: what is played where no method is named.
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
 #: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself, and QUIC as
-#: quic-go does: packets are ECT(0) once the path has shown that it keeps them, a mark counts as a loss (NewReno). lc, lc_…: by the policy loss-cause (sender_models.py).
+#: quic-go does: packets are ECT(0) once the path has shown that it keeps them, a mark counts as a loss (NewReno). lc,
+#: lc_…: by the policy loss-cause, le, le_…: by learned-ecn (sender_models.py).
 SENDERS: dict[str, tuple[str, bool]] = {
-    **{control: (control, False) for control in CONGESTION_CONTROLS},
+    **{control: (control, False) for control in CONGESTION_CONTROLS if control not in ("oal_lc", "oal_ecn")},
     "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False), "cubic_mixed": ("cubic", False),
-    "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False))
+    "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False)),
+    "lc_ap": ("oal_lc", True), **dict.fromkeys((f"le{what}{more}" for what in ("", "_rtt", "_taught")
+                                                  for more in ("", "_steep")), ("oal_ecn", False))
 }
 #: Senders of which every second flow of a scenario asks for ECN, from the first on, and the others do not.
 MIXED = ("cubic_mixed",)
@@ -50,13 +53,17 @@ ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
 FORECASTS: dict[str, int] = _said("rwnd-fair").get("forecasts", {})
 #: The policy with trees that each access point learned online, on its own items of earlier time (lessons.py).
 ONLINE = _said("rwnd-fair")["online"]
+_OTHERS = sorted({file.parent.name for file in POLICIES.glob("*/evaluate.yaml")} - {"rwnd-fair"})
+#: Policies that only look on: act → policy. The exporter runs, the server's TCP is sampled, and nothing acts.
+LOOKS_ON: dict[str, str] = {_said(name)["looks_on"]: name for name in _OTHERS if "looks_on" in _said(name)}
 #: Other policies by themselves: act → (policy, numbers that replace the file's). `POLICY-PART` is an ablation of it.
+#: One whose `acts` are [] acts at senders alone.
 POLICY_ACTS: dict[str, tuple[str, dict[str, int]]] = {
     "-".join((act, part) if part else (act,)): (name, numbers)
-    for name in sorted(file.parent.name for file in POLICIES.glob("*/evaluate.yaml")) if name != "rwnd-fair"
+    for name in _OTHERS if name not in LOOKS_ON.values() and _said(name).get("acts") != []
     for act in (_said(name).get("act", name),) for part, numbers in ({"": {}} | _said(name)["ablations"]).items()
 }
-ACTS = ("", *_said("rwnd-fair")["acts"], *POLICY_ACTS, *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
+ACTS = ("", *_said("rwnd-fair")["acts"], *POLICY_ACTS, *LOOKS_ON, *ORACLES, *ABLATIONS, *PAST, *FORECASTS, ONLINE)
 
 
 class MethodError(Exception):
@@ -113,8 +120,13 @@ class Method:
 
     @property
     def of_policy(self) -> str:
-        """The policy (folder) whose bundle the access points have, where one acts."""
-        return POLICY_ACTS.get(self.act, ("rwnd-fair",))[0]
+        """The policy (folder) whose bundle the access points have, where one acts, or that looks on."""
+        return LOOKS_ON.get(self.act) or POLICY_ACTS.get(self.act, ("rwnd-fair",))[0]
+
+    @property
+    def looks_on(self) -> bool:
+        """Whether causes of losses are told (diagnosis.py), and nothing acts."""
+        return self.act in LOOKS_ON
 
     @property
     def oracle(self) -> bool:
@@ -145,5 +157,5 @@ def to_play(name: str) -> Method:
 
 
 #: Played where none is named: those that need no lessons and answer no question of their own.
-ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, *POLICY_ACTS, ONLINE)
+ALL = [Method(control, queue, act) for act in ACTS if act not in (*PAST, *FORECASTS, *POLICY_ACTS, *LOOKS_ON, ONLINE)
        for queue in QUEUES for control in CONTROLS]

@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from host import guest, scenario
 from oal_schema.bundle_law import RWND_FAIR
 
-from . import bundle, cell, forecast, learned, oracle, over_quic, scenarios, tap
+from . import bundle, cell, diagnosis, follows, forecast, learned, oracle, over_quic, scenarios, tap
 from .methods import FORECASTS, ONLINE, ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -131,6 +132,10 @@ def key(c: Cell, settings: Settings) -> str:
         inputs += [digest(file) for file in over_quic.sources()]
     if c.method.act:
         inputs.append(digest(settings.exporter))
+    if c.method.looks_on:
+        inputs += [digest(file) for file in diagnosis.sources()]
+    elif plan["sniff_hz"]:
+        inputs.append(digest(HERE / "follows.py"))
     if c.method.policy is not None:
         inputs += [
             bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window,
@@ -168,6 +173,8 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
         plan["quic"] = str(over_quic.program())
     if c.method.act:
         plan["exporter"] = str(settings.exporter)
+    if c.method.looks_on:
+        plan.update(sniff_hz=diagnosis.SNIFF_HZ, python=sys.executable)
     if c.method.policy is not None:
         own = {plan["name"] if ap == "0" else f"{plan['name']}-{ap}": text
                for ap, text in own_trees(c, settings).items()}
@@ -197,6 +204,12 @@ def play(c: Cell, settings: Settings) -> dict:
         plan = prepare(c, settings, folder)
         guest.play(plan, folder / "run", timeout_s=TIMEOUT_S)
         found = cell.analyse(plan, folder / "run")
+        if c.method.looks_on:
+            told = diagnosis.analyse(plan, folder / "run")
+            found["cell"] |= told["figures"]
+            found["losses"] = told["lines"]
+        elif plan["sniff_hz"]:
+            found["cell"] |= follows.figures(plan, folder / "run")
         if settings.keep:
             target = settings.keep / c.name.replace("/", "_")
             shutil.rmtree(target, ignore_errors=True)

@@ -7,7 +7,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from . import verdict  # noqa: E402
-from .methods import CONTROLS, POLICY_ACTS, QUEUE_KINDS, QUEUES, SENDERS, Method  # noqa: E402
+from .methods import CONTROLS, LOOKS_ON, POLICY_ACTS, QUEUE_KINDS, QUEUES, SENDERS, Method  # noqa: E402
 from .results import Results  # noqa: E402
 
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
@@ -27,7 +27,7 @@ LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "orac
           "lean": "OAL without a model, leaning shares", "late": "windows by the last 200 ms",
           "forecast": "windows by a forecast", "ahead": "windows by the next 200 ms",
           "oal-online": "OAL with trees learned online"}
-for _act in POLICY_ACTS:
+for _act in (*POLICY_ACTS, *LOOKS_ON):
     MARKERS[_act], SIZES[_act], LABELS[_act] = "h", 60, _act
 
 

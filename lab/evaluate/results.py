@@ -15,6 +15,8 @@ FLOW = [
     "ece_ratio", "ecn"
 ]
 HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
+#: Lost packets with their causes, where methods look on (diagnosis.py).
+LOSSES = "losses.parquet"
 MADE_OF = ("exporter", "policy", "tree", "window")
 
 
@@ -73,6 +75,10 @@ class Results:
             figures = {name: value for name, value in row.items() if name not in (*HEAD, *MADE_OF, "failed", "cpu_s")}
             found[cell] = {"cell": figures, "flows": [], "cost": {"cpu_s": row["cpu_s"]},
                            "made_of": {name: row.get(name) for name in MADE_OF}}
+        if (folder / LOSSES).exists():
+            for row in pq.read_table(folder / LOSSES).to_pylist():
+                cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
+                found[cell].setdefault("losses", []).append({k: v for k, v in row.items() if k not in HEAD})
         for row in pq.read_table(folder / "results.parquet").to_pylist():
             cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
             found[cell]["flows"].append({name: row.get(name) for name in FLOW})
@@ -122,3 +128,7 @@ class Results:
         pq.write_table(pa.Table.from_pylist([{name: row.get(name) for name in names} for row in cells]),
                        folder / "cells.parquet")
         pq.write_table(pa.Table.from_pylist(flows), folder / "results.parquet")
+        losses = [{"set": cell.set, "scenario": cell.scenario, "method": cell.method.name, "seed": cell.seed} | one
+                  for cell, found in self.found.items() for one in found.get("losses", [])]
+        if losses:
+            pq.write_table(pa.Table.from_pylist(losses), folder / LOSSES, compression="zstd")

@@ -1,6 +1,7 @@
 """Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
 chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, `mark`, of one access
-point for the policy mark, and `sender`, of one download for policies at its sender.
+point for the policy mark, `loss`, of one whose queue, air or wire loses, for loss-cause, `sender`, of one download
+for policies at its sender, and `ecn`, of one over a link whose capacity varies.
 """
 import copy
 import csv
@@ -15,8 +16,9 @@ from . import blockage, sender_models
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink", "mmwave", "mark", "sender")
-EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None}
+SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss", "sender", "ecn")
+EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None, "sampled": False}
+SAMPLED_HZ = 20  # of senders' windows, where a scenario says `sampled`
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
 PLAIN = "plain"  # a flow's `cc`: CUBIC, whatever the method's is
 #: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
@@ -42,6 +44,7 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     """
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
+    plain = [n for n, flow in enumerate(given["flows"]) if flow.get("cc") == PLAIN]
     for n, flow in enumerate(given["flows"]):
         if method.mixed:
             flow["ecn"] = n % 2 == 0
@@ -64,8 +67,11 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
         spec = scenario.merge(blockage.DEFAULTS, extra["blockage"], f"{name}.blockage")
         given["changes"] = given.get("changes", []) + blockage.changes(spec, given["stations"], given["duration_s"])
     out = scenario.plan(name, given)
-    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control, "cc": method.cc}
+    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control, "cc": method.cc, "plain": plain}
     out["oal_lc"] = sender_models.model(method.control, name, method.queue)
+    out["oal_ecn"] = sender_models.marks(method.control, name)
+    if extra["sampled"]:
+        out["sniff_hz"] = SAMPLED_HZ
     return out
 
 

@@ -1,5 +1,5 @@
-"""What senders with the congestion control oal_lc (policies/loss-cause) have as a model, by path: lab/evaluate/loss-cause
-makes them.
+"""What senders with the congestion controls oal_lc (policies/loss-cause) and oal_ecn (policies/learned-ecn) have as a
+model, by path. Made by lab/evaluate/loss-cause and lab/evaluate/learned-ecn.
 """
 import functools
 import json
@@ -7,24 +7,71 @@ import pathlib
 import struct
 
 from host import scenario
+from oal_schema.centroids import MAX_INPUTS, Centroids
 
 KEPT = pathlib.Path(__file__).with_name("models") / "loss-cause.json"
-LAYOUT = struct.Struct("=Q8i2I")  # struct oal_lc_model of policies/loss-cause/ca.h: deadline, …, valid, unused
+#: struct oal_lc_model of policies/loss-cause/ca.h: deadline; shifts, scales, centres of air and of queue, four each;
+#: inputs, usable; windows kept one after the other, unused.
+LAYOUT = struct.Struct("=Q16q2I2I")
+IN_A_ROW, NO_LIMIT = 3, 255
 
 #: Sender of methods.SENDERS → which of a path's models it has. lc: K-means on windows and round trips, where the fit is
 #: of use; lc_paper: whether it is or not, as published; lc_rtt: the same by round trips alone; lc_rule: no fit but a
-#: share of the path's shortest round trip.
-MODELS = {"lc": "kmeans", "lc_paper": "paper", "lc_rtt": "rtt", "lc_rule": "rule", "lc_truth": "truth"}
-#: `valid` is 2: the lab's kernel decides by where the packet was lost.
-TRUTH = LAYOUT.pack(0, *[0] * 8, 2, 0)
+#: share of the path's shortest round trip; lc_ap: what the access point says of the path's losses, and its marks.
+MODELS = {"lc": "kmeans", "lc_paper": "paper", "lc_rtt": "rtt", "lc_rule": "rule", "lc_ap": "ap", "lc_truth": "truth"}
+#: `usable` is 2: the lab's kernel decides by where the packet was lost.
+TRUTH = LAYOUT.pack(0, *[0] * 16, 2, 2, NO_LIMIT, 0)
+#: struct oal_ecn_model of policies/learned-ecn/ca.h: deadline; shifts, scales, centres; inputs, usable; steep; unused.
+MARKS_LAYOUT = struct.Struct("=Q16q4I")
+KEPT_MARKS = KEPT.with_name("learned-ecn.json")
+#: Most that a window grows in a round trip: a part of 1 << that of it.
+STEEP = 3
+#: Sender of methods.SENDERS → (which of a path's models it has, `steep`). le: K-means on round trips and times between
+#: acknowledgements; le_rtt: a threshold of round trips; le_taught: a border that the access point's queue taught, on
+#: the same inputs. le_steep, …: the same marks, and growth that doubles.
+MARKS = {f"{sender}{more}": (which, steep) for more, steep in (("", 0), ("_steep", STEEP)) for sender, which in (
+    ("le", "kmeans"), ("le_rtt", "rtt"), ("le_taught", "linear"))}
 #: No model: oal_lc is CUBIC.
 NONE = bytes(LAYOUT.size)
+
+
+def pack(c: Centroids, in_a_row: int) -> bytes:
+    """The kernel's model of centres of (window, round trip), or of round trips alone: the window then is as far from
+    the one as from the other.
+    """
+    shift, scale, air, queue = ((without,) * (2 - len(of)) + of + (0, 0) for of, without in (
+        (c.shift, 0), (c.scale, 1), (c.air, 0), (c.queue, 0)))
+    return LAYOUT.pack(0, *shift, *scale, *air, *queue, 2, int(c.usable), in_a_row, 0)
 
 
 @functools.cache
 def kept() -> dict:
     """By scenario/queue: what was fitted; `models`: hexadecimal digits, null where the fit is of no use."""
     return json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+
+
+@functools.cache
+def kept_marks() -> dict:
+    """By scenario: what was fitted for oal_ecn, as `kept`."""
+    return json.loads(KEPT_MARKS.read_text(encoding="utf-8")) if KEPT_MARKS.exists() else {}
+
+
+def marks(control: str, name: str) -> str | None:
+    """As `model`, of senders with the congestion control oal_ecn."""
+    if control not in MARKS:
+        return None
+    if name not in kept_marks():
+        raise scenario.ScenarioError(f"no marks for {name}: run lab/evaluate/learned-ecn first")
+    which, steep = MARKS[control]
+    *values, _, unused = MARKS_LAYOUT.unpack(bytes.fromhex(kept_marks()[name]["models"][which]))
+    return MARKS_LAYOUT.pack(*values, steep, unused).hex()
+
+
+def pack_marks(c: Centroids) -> str:
+    """The model of oal_ecn: `air` is the centre of a queue less than half full."""
+    padded = [of + (without,) * (MAX_INPUTS - len(of)) for of, without in (
+        (c.shift, 0), (c.scale, 1), (c.air, 0), (c.queue, 0))]
+    return MARKS_LAYOUT.pack(0, *(v for of in padded for v in of), len(c.shift), int(c.usable), 0, 0).hex()
 
 
 def model(control: str, name: str, queue: str) -> str | None:

@@ -54,15 +54,15 @@ def build() -> None:
     batch("ip", ["link add s1 type veth peer name s0 netns server", "link add c1 type veth peer name c0 netns client",
                  "link add br0 type bridge", "link set s1 master br0 up", "link set c1 master br0 up",
                  "link set br0 up"], "path")
-    ends = (("server", "s0", SERVER, CLIENT, "c0"), ("client", "c0", CLIENT, SERVER, "s0"))
-    for ns, port, mine, other, peer in ends:
+    for ns, port, mine, other, peer in (("server", "s0", SERVER, CLIENT, "c0"), ("client", "c0", CLIENT, SERVER, "s0")):
         batch("ip", [f"link set {port} address {MACS[port]} up", f"addr add {mine}/24 dev {port}",
                      f"neigh replace {other} lladdr {MACS[peer]} nud permanent dev {port}"], ns)
         switch_off(port, ns, ("tso", "gso", "gro"))
         with inside(ns):
             write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")  # nothing is learned from the session before
     pages = 4 * (SNDBUF_BYTES + RCVBUF_BYTES) >> 12
-    write("/proc/sys/net/ipv4/tcp_mem", f"{pages} {pages} {pages}")  # more than a small machine gives
+    # what a small machine would not give one connection
+    write("/proc/sys/net/ipv4/tcp_mem", f"{pages} {pages} {pages}")
     for port in ("s1", "c1"):
         switch_off(port, "path", ("tso", "gso", "gro"))
 

@@ -56,9 +56,9 @@ class Ap:
         plan = self.plan
         batch("ip", [f"netns add {s['ns']}" for s in self.stations])
         write("/sys/module/tcp_output/parameters/scalable_ect1", str(int(plan["ect1"])))
-        if plan["oal_lc"]:
-            with open("/proc/oal_lc_model", "wb") as f:
-                f.write(bytes.fromhex(plan["oal_lc"]))
+        for control in (name for name in ("oal_lc", "oal_ecn") if plan[name]):
+            with open(f"/proc/{control}_model", "wb") as f:
+                f.write(bytes.fromhex(plan[control]))
         for ns in (self.wired.server_ns, *(s["ns"] for s in self.stations)) if plan["ecn"] else ():
             with inside(ns):
                 write("/proc/sys/net/ipv4/tcp_ecn", "1")
@@ -178,7 +178,8 @@ class Ap:
         self.truth.finish(
             f"{OUT}/{self.name}.truth.json", flows,
             {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns,
-             "oal_lc": loss_causes()})
+             "oal_lc": counts_of("oal_lc"),
+             "oal_ecn": counts_of("oal_ecn")})
         if self.tcpdump:
             self.tcpdump.terminate()
             self.tcpdump.wait(timeout=10)
@@ -198,9 +199,11 @@ def set_channel(medium: dict) -> None:
                      medium["noise_dbm"])
 
 
-def loss_causes() -> dict[str, int]:
-    """Why senders with oal_lc kept or lowered their windows, and how often."""
-    with open("/proc/oal_lc_counts") as f:
+def counts_of(control: str) -> dict[str, int]:
+    """Why senders with oal_lc kept or lowered their windows, and how often; why packets counted as marked or not with
+    oal_ecn.
+    """
+    with open(f"/proc/{control}_counts") as f:
         return {name: int(n) for name, n in (line.split() for line in f)}
 
 

@@ -39,9 +39,9 @@ FLOW = {
     "station": None, "direction": "down", "cc": "cubic", "peer_cc": None, "parallel": 1, "start_s": 0.0, "stop_s": None,
     "rate_mbps": 0, "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0, "ecn": None
 }
-#: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source. oal_lc is
-#: that of policies/loss-cause.
-CONGESTION_CONTROLS = ("reno", "cubic", "bbr", "dctcp", "illinois", "vegas", "veno", "westwood", "oal_lc")
+#: Congestion controls that the guest's kernel has. BBR is version 1: later ones are in no kernel's own source. oal_lc
+#: is that of policies/loss-cause, oal_ecn that of policies/learned-ecn.
+CONGESTION_CONTROLS = ("reno", "cubic", "bbr", "dctcp", "illinois", "vegas", "veno", "westwood", "oal_lc", "oal_ecn")
 #: `cc` of a flow that is no TCP: a download by lab/evaluate/quic. It has none of these keys.
 QUIC = "quic"
 NOT_OVER_QUIC = ("peer_cc", "rate_mbps", "mss", "udp", "dscp", "ecn")
@@ -90,7 +90,7 @@ def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
     out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
                python="", memory_mb=512, site="lab", start_ns=None, tap="", quic="", clamp=None, sections=[], bundle="",
-               of_policy="rwnd-fair", oal_lc=None)
+               of_policy="rwnd-fair", oal_lc=None, oal_ecn=None)
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     wired(out["wired"], f"{name}.wired")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Build the lab's User-Mode-Linux kernel once and print the path of the binary.
-# Inputs: Debian's linux-source-6.1, kernel/config.fragment, medium/, the Open vSwitch action of ap-exporter/openwrt,
+# Inputs: Debian's linux-source-6.1, kernel/config.fragment, medium/, the Open vSwitch actions of ap-exporter/openwrt,
 # the congestion controls of policies/.
 # LAB_KERNEL=6.12 builds that kernel instead, without the medium: for what needs no Wi-Fi.
 # Output: the cache, under a hash of those inputs.
@@ -12,16 +12,18 @@ case $kernel in
 esac
 here=$(cd "$(dirname "$0")" && pwd)
 lab=$(dirname "$here")
-ovs_patch=$lab/../ap-exporter/openwrt/openvswitch/kernel-$kernel/990-openvswitch-rewrite-rwnd.patch
-congestion_control=$lab/../policies/loss-cause
+ovs_patches=("$lab/../ap-exporter/openwrt/openvswitch/kernel-$kernel"/*.patch)
+loss_cause=$lab/../policies/loss-cause
+learned_ecn=$lab/../policies/learned-ecn
 source_tar=/usr/src/linux-source-$kernel.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
 "$lab/../platform/setup/apt" "linux-source-$kernel" build-essential flex bison bc xz-utils patch
 version=$(dpkg-query -W -f='${Version}' "linux-source-$kernel")
 hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch \
-    "$here"/*.patch "$ovs_patch" "$congestion_control"/ca_kernel.c "$congestion_control"/ca.h \
-    "$congestion_control"/ca_check.h; } | sha256sum | cut -c1-16)
+    "$here"/*.patch "${ovs_patches[@]}" "$loss_cause"/ca_kernel.c "$loss_cause"/ca.h \
+    "$loss_cause"/ca_check.h "$loss_cause"/law.h "$learned_ecn"/ca_kernel.c "$learned_ecn"/ca.h \
+    "$learned_ecn"/ca_check.h; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash
 mkdir -p "$cache"
 exec 9>"$cache/kernel.lock"
@@ -31,13 +33,13 @@ if [ -x "$out/linux" ]; then echo "$out/linux"; exit 0; fi
 # The tree is kept between builds: a change of the medium recompiles the few files that are patched, not the kernel.
 tree=$cache/tree-$(printf %s "$version" | tr -c 'A-Za-z0-9.\n' _)
 pristine=$tree/.pristine
-changes=("$here/um-xstate-6.1.patch" "$ovs_patch")
+changes=("$here/um-xstate-6.1.patch" "${ovs_patches[@]}")
 patched=(arch/x86/um/os-Linux/registers.c
 	include/uapi/linux/openvswitch.h net/openvswitch/actions.c net/openvswitch/flow_netlink.c)
 if [ "$kernel" = 6.1 ]; then
 	changes+=("$lab/medium/hwsim-medium-6.1.patch" "$here/tcp-ect1-6.1.patch")
-	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c net/ipv4/tcp_output.c net/core/dev.c net/ipv4/Makefile
-		net/sched/sch_cake.c net/sched/sch_codel.c net/sched/sch_fq_codel.c)
+	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c net/ipv4/tcp_output.c net/ipv4/Makefile
+		net/core/dev.c net/sched/sch_cake.c net/sched/sch_codel.c net/sched/sch_fq_codel.c)
 fi
 jobs=${JOBS:-2}
 if [ ! -e "$pristine/.complete" ]; then
@@ -59,9 +61,14 @@ if [ "$kernel" = 6.1 ]; then
 	rm -rf "$tree/drivers/net/wireless/hwsim_medium"
 	mkdir "$tree/drivers/net/wireless/hwsim_medium"
 	cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
-	cp "$congestion_control"/ca.h "$congestion_control"/ca_check.h "$tree/net/ipv4/"
-	cp "$congestion_control"/ca_kernel.c "$tree/net/ipv4/tcp_oal_lc.c"
-	echo 'obj-y += tcp_oal_lc.o' >>"$tree/net/ipv4/Makefile"
+	cp "$loss_cause"/ca.h "$loss_cause"/ca_check.h "$loss_cause"/law.h "$tree/net/ipv4/"
+	cp "$loss_cause"/ca_kernel.c "$tree/net/ipv4/tcp_oal_lc.c"
+	mkdir -p "$tree/net/ipv4/loss-cause" "$tree/net/ipv4/learned-ecn"
+	cp "$loss_cause"/law.h "$tree/net/ipv4/loss-cause/"
+	cp "$learned_ecn"/ca.h "$learned_ecn"/ca_check.h "$tree/net/ipv4/learned-ecn/"
+	cp "$learned_ecn"/ca_kernel.c "$tree/net/ipv4/learned-ecn/tcp_oal_ecn.c"
+	echo 'obj-y += tcp_oal_ecn.o' >"$tree/net/ipv4/learned-ecn/Makefile"
+	printf 'obj-y += tcp_oal_lc.o learned-ecn/\n' >>"$tree/net/ipv4/Makefile"
 fi
 
 cd "$tree"

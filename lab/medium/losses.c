@@ -29,8 +29,8 @@ static struct medium_loss medium_loss_log[MEDIUM_LOSSES];
 static u32 medium_number, medium_loss_head, medium_loss_tail, medium_loss_let_go;
 static DEFINE_SPINLOCK(medium_loss_lock);
 
-/* The latest drops of queues, for a sender that knows the truth (policies/loss-cause/ca_kernel.c): by ports and sequence
- * number.
+/* The latest drops of queues, by ports and sequence number: for a sender that knows the truth
+ * (policies/loss-cause/ca_kernel.c).
  */
 #define MEDIUM_DROPPED	(1 << 14)
 static u64 medium_dropped[MEDIUM_DROPPED];

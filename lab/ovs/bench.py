@@ -1,5 +1,5 @@
-"""What rewrite_rwnd costs in the kernel's data path, per ACK, in real time: python -m ovs.bench RESULT.json (from
-lab/).
+"""What rewrite_rwnd and mark_ce cost in the kernel's data path, per packet, in real time: python -m ovs.bench
+RESULT.json (from lab/).
 """
 import json
 import subprocess
@@ -47,6 +47,25 @@ def main(result: Path) -> None:
             round(ns["by_vswitchd"] / 1000, 1),
             "µs",
             "an ACK where the kernel does not know the action and vswitchd carries it out, in the guest",
+        ),
+    ]
+    figures += [
+        figure(
+            f"mark_ovs_native_{name}",
+            ns[name] - ns["plain"],
+            "ns",
+            f"that mark_ce adds to an ACK {which}, in the kernel's data path",
+        ) for name, which in (
+            ("marked", "with ECT(1), which is marked"),
+            ("spaced", "with ECT(0), of which some are marked"),
+            ("not_ect", "without ECT"),
+        )
+    ] + [
+        figure(
+            "mark_ovs_slow_path",
+            round(ns["marked_by_vswitchd"] / 1000, 1),
+            "µs",
+            "a marked packet where the kernel does not know the action and vswitchd carries it out, in the guest",
         ),
     ]
     result.parent.mkdir(parents=True, exist_ok=True)

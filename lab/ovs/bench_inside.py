@@ -1,5 +1,5 @@
-"""In the guest: an ACK through the kernel's data path, plain, with rewrite_rwnd, and by way of vswitchd. python3 -m
-ovs.bench_inside PLAN.json
+"""In the guest: an ACK through the kernel's data path, plain, with rewrite_rwnd or mark_ce, and by way of vswitchd.
+python3 -m ovs.bench_inside PLAN.json
 """
 import json
 import os
@@ -11,6 +11,8 @@ from guest.sh import batch, run
 RUNDIR = "/run/lab/ovs"
 BURST, BURSTS, ROUNDS = 32, 1000, 5
 WINDOW, CLAMP = 60000, 256
+NOT_ECT, ECT1, ECT0 = range(3)
+MARK = "mark_ce(marks=3,interval_us=100000,since=1,ttl_ms=60000),"
 
 
 def build_network() -> None:
@@ -37,7 +39,8 @@ class Bridge:
         self.native(True)
 
     def native(self, on: bool) -> None:
-        run(f"{self.programs}/ovs-appctl dpif/set-dp-features br-lan rewrite_rwnd {'true' if on else 'false'}")
+        for action in ("rewrite_rwnd", "mark_ce"):
+            run(f"{self.programs}/ovs-appctl dpif/set-dp-features br-lan {action} {'true' if on else 'false'}")
 
     def flow(self, action: str) -> None:
         """The ACK leaves by port `right`, after this."""
@@ -50,32 +53,32 @@ class Bridge:
         return run(f"{self.programs}/ovs-appctl dpctl/dump-flows")
 
 
-def bursts(forward: str, port: str, out: str, count: int, size: int) -> list[tuple[int, int]]:
+def bursts(forward: str, port: str, out: str, count: int, size: int, ecn: int = NOT_ECT) -> list[tuple[int, int]]:
     """Nanoseconds a packet of each burst: until it was handed in (0: then it was not out yet), until it was out."""
-    lines = run(f"{forward} {port} {out} {count} {size} {WINDOW}").splitlines()
+    lines = run(f"{forward} {port} {out} {count} {size} {WINDOW} {ecn}").splitlines()
     return [(int(a), int(b)) for a, b in map(str.split, lines)]
 
 
-def best_ns(forward: str, port: str, out: str) -> int:
+def best_ns(forward: str, port: str, out: str, ecn: int = NOT_ECT) -> int:
     """Of many bursts the shortest: what others on this machine take from it only adds."""
-    return min(ns for ns, _ in bursts(forward, port, out, BURSTS, BURST) if ns)
+    return min(ns for ns, _ in bursts(forward, port, out, BURSTS, BURST, ecn) if ns)
 
 
-def through(bridge: Bridge, forward: str, action: str, shown: str) -> int:
+def through(bridge: Bridge, forward: str, action: str, shown: str, ecn: int = NOT_ECT) -> int:
     bridge.flow(action)
     end = time.monotonic() + 20
     while True:  # until the data path has learned the flow
-        bursts(forward, "left-end", "right", 2, 1)
+        bursts(forward, "left-end", "right", 2, 1, ecn)
         if shown in bridge.datapath():
-            return best_ns(forward, "left-end", "right")
+            return best_ns(forward, "left-end", "right", ecn)
         assert time.monotonic() < end, f"{shown} is not in {bridge.datapath()}"
 
 
-def by_vswitchd(bridge: Bridge, forward: str) -> int:
+def by_vswitchd(bridge: Bridge, forward: str, action: str, ecn: int = NOT_ECT) -> int:
     """Until the last of a burst is out, by way of userspace."""
     bridge.native(False)
-    bridge.flow(f"rewrite_rwnd:{CLAMP},")
-    best = min(ns for _, ns in bursts(forward, "left-end", "right", 60, BURST))
+    bridge.flow(action)
+    best = min(ns for _, ns in bursts(forward, "left-end", "right", 60, BURST, ecn))
     assert "slow_path" in bridge.datapath(), bridge.datapath()
     bridge.native(True)
     return best
@@ -95,10 +98,14 @@ def main() -> None:
                                                           f"rewrite_rwnd({CLAMP},until")),
                               ("left_alone",
                                lambda: through(bridge, forward, f"rewrite_rwnd(max={WINDOW},ttl_ms=60000),",
-                                               f"rewrite_rwnd({WINDOW},until"))):
+                                               f"rewrite_rwnd({WINDOW},until")),
+                              ("marked", lambda: through(bridge, forward, MARK, "mark_ce(marks=3", ECT1)),
+                              ("spaced", lambda: through(bridge, forward, MARK, "mark_ce(marks=3", ECT0)),
+                              ("not_ect", lambda: through(bridge, forward, MARK, "mark_ce(marks=3"))):
             ns = measure()
             best[name] = min(best.get(name, ns), ns)
-    best["by_vswitchd"] = by_vswitchd(bridge, forward)
+    best["by_vswitchd"] = by_vswitchd(bridge, forward, f"rewrite_rwnd:{CLAMP},")
+    best["marked_by_vswitchd"] = by_vswitchd(bridge, forward, MARK, ECT1)
     with open("/run/out/bench.json", "w") as f:
         json.dump(best, f)
 

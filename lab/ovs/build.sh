@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Build Open vSwitch with the action rewrite_rwnd once and print the folder with its programs and schema. Inputs:
-# Debian's source package openvswitch, patches of ../../ap-exporter/openwrt/openvswitch. Output: the cache, under a hash
-# of those inputs. About 80 CPU-seconds; OVS_TARBALL=FILE takes the sources from a file instead of Debian.
+# Build Open vSwitch with the actions rewrite_rwnd and mark_ce once and print the folder with its programs and schema.
+# Inputs: Debian's source package openvswitch, patches of ../../ap-exporter/openwrt/openvswitch. Output: the cache,
+# under a hash of those inputs. About 80 CPU-seconds; OVS_TARBALL=FILE takes the sources from a file instead of
+# Debian.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 patches=$here/../../ap-exporter/openwrt/openvswitch/patches
@@ -54,7 +55,7 @@ fi
 echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo \
     "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
 
-echo "lab: building Open vSwitch $version with rewrite_rwnd (about 80 CPU-seconds, once; log: $cache/ovs.log)" >&2
+echo "lab: building Open vSwitch $version with the actions of OAL (about 80 CPU-seconds, once; log: $cache/ovs.log)" >&2
 # In a folder of its own for these inputs, so that a build which was interrupted goes on where it was; it is removed at
 # the end.
 tree=$cache/ovs-tree-$hash

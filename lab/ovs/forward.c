@@ -1,6 +1,6 @@
 /* forward.c: how long a port takes for an ACK, from the driver that hands it in to the driver that takes it out.
- * usage: forward PORT OUT BURSTS BURST_PACKETS WINDOW; prints two numbers of nanoseconds a packet of each burst, a
- * burst a line. Frames go out of PORT, a veth, and so in at its other end; the kernel does the rest before send
+ * usage: forward PORT OUT BURSTS BURST_PACKETS WINDOW [TOS]; prints two numbers of nanoseconds a packet of each burst,
+ * a burst a line. Frames go out of PORT, a veth, and so in at its other end; the kernel does the rest before send
  * returns, unless it puts work off until later. First number: until send returned, 0 if OUT had not sent all packets by
  * then. Second: until it had. */
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static void put_sum(uint8_t *at, uint32_t sum)
 }
 
 /* 10.0.0.2:40000 acknowledges to 10.0.0.1:443, with timestamps. */
-static void make_ack(uint8_t *f, unsigned window)
+static void make_ack(uint8_t *f, unsigned window, unsigned tos)
 {
 	static const uint8_t head[FRAME] = {
 		0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x08, 0x00,
@@ -45,6 +45,7 @@ static void make_ack(uint8_t *f, unsigned window)
 	};
 
 	memcpy(f, head, FRAME);
+	f[15] = (uint8_t)tos;
 	f[48] = (uint8_t)(window >> 8);
 	f[49] = (uint8_t)window;
 	put_sum(f + 24, add(0, f + 14, 20));
@@ -68,7 +69,8 @@ static long long sent_by(int counter)
 
 int main(int argc, char **argv)
 {
-	const int bursts = argc == 6 ? atoi(argv[3]) : 0, packets = argc == 6 ? atoi(argv[4]) : 0, one = 1;
+	const bool whole_line = argc == 6 || argc == 7;
+	const int bursts = whole_line ? atoi(argv[3]) : 0, packets = whole_line ? atoi(argv[4]) : 0, one = 1;
 	static struct mmsghdr messages[MOST];
 	uint8_t frame[FRAME];
 	struct iovec whole = { frame, FRAME };
@@ -77,10 +79,10 @@ int main(int argc, char **argv)
 	int fd, counter;
 
 	if (bursts < 1 || packets < 1 || packets > MOST) {
-		fprintf(stderr, "usage: forward PORT OUT BURSTS BURST_PACKETS WINDOW\n");
+		fprintf(stderr, "usage: forward PORT OUT BURSTS BURST_PACKETS WINDOW [TOS]\n");
 		return 2;
 	}
-	make_ack(frame, (unsigned)atoi(argv[5]));
+	make_ack(frame, (unsigned)atoi(argv[5]), argc == 7 ? (unsigned)atoi(argv[6]) : 0);
 	to.sll_ifindex = (int)if_nametoindex(argv[1]);
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
 	if (!to.sll_ifindex || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof to) ||

@@ -2,18 +2,22 @@
 import struct
 
 import pytest
-from conformance.marks import CE, ECT0, ECT1, NOT_ECT, Datagram, datagram, datagrams, judge
+from conformance.marks import AT_ONCE, CE, ECT0, ECT1, NOT_ECT, Datagram, datagram, datagrams, judge
 from conformance.segment import folded
+from conformance.timeline import Rules
 
 SET = {"what": "mark set", "t_us": 1_000_000, "end_us": 1_000_100, "ok": True, "marks": 1, "ttl_us": 500_000}
 RELEASE = {"what": "mark release", "t_us": 1_200_000, "end_us": 1_200_100, "ok": True}
 KILLED = {"what": "mark killed", "t_us": 1_200_000, "end_us": 1_200_100, "ok": True}
 
 
-def verdict(t_us: int, sent: int, came: int, events: list[dict], **wrong) -> list[str]:
+BY_BRIDGE = Rules(settle_us=20_000, late_us=10_000, early_us=2000)
+
+
+def verdict(t_us: int, sent: int, came: int, events: list[dict], rules: Rules = AT_ONCE, **wrong) -> list[str]:
     own = Datagram(t_us - 5000, 7, sent, b"rest", True)
-    return judge([own], [Datagram(t_us, 7, came, wrong.get("rest", b"rest"), wrong.get("right", True))],
-                 events).complaints
+    return judge([own], [Datagram(t_us, 7, came, wrong.get("rest", b"rest"), wrong.get("right", True))], events,
+                 rules).complaints
 
 
 @pytest.mark.parametrize("t_us, sent, came, events", [
@@ -53,6 +57,20 @@ def test_what_does_not(t_us, sent, came, events):
     assert len(verdict(t_us, sent, came, events)) == 1
 
 
+@pytest.mark.parametrize("t_us, came, events, at_once, by_bridge", [
+    (1_015_000, ECT1, [SET], 1, 0),  # a flow of the bridge takes a while
+    (1_025_000, ECT1, [SET], 1, 1),
+    (1_505_000, CE, [SET], 1, 0),  # its deadline counts from when the switch took it in
+    (1_515_000, CE, [SET], 1, 1),
+    (1_499_000, ECT1, [SET], 1, 0),  # and its clock has milliseconds
+    (1_215_000, CE, [SET, RELEASE], 1, 0),
+    (1_225_000, CE, [SET, RELEASE], 1, 1),
+])
+def test_a_backend_may_be_as_late_as_its_rules_say(t_us, came, events, at_once, by_bridge):
+    assert len(verdict(t_us, ECT1, came, events)) == at_once
+    assert len(verdict(t_us, ECT1, came, events, BY_BRIDGE)) == by_bridge
+
+
 def test_a_datagram_that_differs_in_more_or_has_a_wrong_checksum_does_not():
     assert "more than its ECN" in verdict(900_000, ECT1, ECT1, [], rest=b"Rest")[0]
     assert "checksum" in verdict(900_000, ECT1, ECT1, [], right=False)[0]
@@ -76,6 +94,8 @@ def test_fields_of_a_frame_are_read_and_the_rest_is_the_same_for_each_ecn_field(
     assert [one.ecn for one in found] == [0, 1, 2, 3]
     assert len({one.rest for one in found}) == 1 and all(one.checksum_right for one in found)
     assert found[0].number == (12 if made is v4 else 13)
+    tagged = datagram(5, made(2)[:12] + b"\x81\x00\x00\x0a" + made(2)[12:])
+    assert (tagged.ecn, tagged.checksum_right, len(tagged.rest)) == (2, True, len(found[2].rest) + 4)
     changed = bytearray(made(0))
     changed[15] ^= 0x08 if made is v4 else 0x80  # the DSCP
     assert datagram(5, bytes(changed)).rest != found[0].rest

@@ -8,6 +8,7 @@
 #include <linux/bpf.h>
 #include <stdbool.h>
 
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -15,8 +16,18 @@
 
 /* What is read of the kernel's structures; where it is in them the kernel's BTF says. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+};
+struct sock_common {
+	__be32 skc_daddr;
+	struct in6_addr skc_v6_daddr;
+	unsigned short skc_family;
+};
 struct sock {
-	__u32 sk_mark; /* not used; a structure without members would not be the kernel's */
+	struct sock_common __sk_common;
 };
 struct inet_connection_sock {
 	__u64 icsk_ca_priv[13];
@@ -32,6 +43,7 @@ struct ack_sample {
 
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART, CA_EVENT_COMPLETE_CWR, CA_EVENT_LOSS };
 enum { CA_ACK_ECE = 4 };
+enum { AF_INET = 2 };
 struct tcp_congestion_ops {
 	__u32 (*ssthresh)(struct sock *sk);
 	void (*cong_avoid)(struct sock *sk, __u32 ack, __u32 acked);
@@ -52,12 +64,14 @@ extern void cubictcp_cwnd_event(struct sock *sk, enum tcp_ca_event event) __ksym
 extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __ksym;
 extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
 
+/* Models by where connections go to: the longest prefix counts. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, OAL_LC_MOST_PREFIXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct oal_lc_prefix);
 	__type(value, struct oal_lc_model);
-} model SEC(".maps");
+} models SEC(".maps");
 
 struct counts {
 	__u64 n[OAL_LC_N_REASONS];
@@ -91,18 +105,25 @@ static __always_inline void count(enum oal_lc_reason why)
 		__sync_fetch_and_add(&c->n[why], 1);
 }
 
-/* The model in force; false: it is being replaced, or there is none. */
-static __always_inline bool model_in_force(struct oal_lc_model *copy)
+/* The model for the path of a connection; all zero where there is none. */
+static __always_inline void find_model(const struct sock *sk, struct oal_lc_model *copy)
 {
 	static const struct oal_lc_model none;
-	const __u32 zero = 0;
-	const struct oal_lc_model *m = bpf_map_lookup_elem(&model, &zero);
+	const struct sock_common *to = &sk->__sk_common;
+	struct oal_lc_prefix key = { .bits = 128 };
+	const struct oal_lc_model *m;
 
-	*copy = none;
-	if (!m)
-		return false;
-	*copy = *m;
-	return true;
+	if (to->skc_family == AF_INET) {
+		key.address[2] = bpf_htonl(0xffff);
+		key.address[3] = to->skc_daddr;
+	} else {
+		key.address[0] = to->skc_v6_daddr.in6_u.u6_addr32[0];
+		key.address[1] = to->skc_v6_daddr.in6_u.u6_addr32[1];
+		key.address[2] = to->skc_v6_daddr.in6_u.u6_addr32[2];
+		key.address[3] = to->skc_v6_daddr.in6_u.u6_addr32[3];
+	}
+	m = bpf_map_lookup_elem(&models, &key);
+	*copy = m ? *m : none;
 }
 
 SEC("struct_ops/oal_lc_init")
@@ -121,7 +142,7 @@ __u32 BPF_PROG(oal_lc_ssthresh, struct sock *sk)
 	struct oal_lc_model m;
 	enum oal_lc_reason why;
 
-	model_in_force(&m);
+	find_model(sk, &m);
 	why = oal_lc_decide(state_of(sk), &m, bpf_ktime_get_ns(), tp->snd_una, tp->lost_out + tp->sacked_out);
 	count(why);
 	return why == OAL_LC_BY_KEPT ? tp->snd_cwnd : cubictcp_recalc_ssthresh(sk);

@@ -13,32 +13,28 @@
 #ifndef OAL_LC_CA_H
 #define OAL_LC_CA_H
 
-#ifdef __KERNEL__
 #include <linux/types.h>
-#else
-#include <asm/types.h>
-#endif
+
+#include "law.h"
 
 #define OAL_LC_INLINE static inline __attribute__((always_inline))
 
-enum {
-	OAL_LC_PAIRS = 3,
-	OAL_LC_LOG_BITS = 16, /* of a logarithm's fraction */
-	OAL_LC_Z_BITS = 12, /* of a z-score's */
-	OAL_LC_MOST_SCALE = 1 << 20, /* of a scale: a standard deviation of 2^-8 of an octave */
-	OAL_LC_MOST_Z = 1 << 20, /* of a z-score, in its units: 256 standard deviations */
-};
+enum { OAL_LC_PAIRS = 3, OAL_LC_NO_LIMIT = 255 };
 
-/* Two centres in z-scores of log2(1 + segments) and log2(1 + µs): (log << Z_BITS - … ), see oal_lc_z(). All zero is no
- * model. */
+/* All zero is no model. The centroids' inputs are the window in segments and the round trip in µs. */
 struct oal_lc_model {
 	__u64 deadline_ns; /* CLOCK_MONOTONIC; 0: never. Who sets models renews it, so that with him the law ends */
-	__s32 shift[2]; /* mean of the logarithm, LOG_BITS of fraction; of the window, of the round trip */
-	__s32 scale[2]; /* 1 / standard deviation, Z_BITS of fraction; 0: this input does not count */
-	__s32 air[2], congested[2]; /* the centres, Z_BITS of fraction */
-	__u32 valid; /* 1: the fit says which centre is which, and they are far enough apart */
-	__u32 in_a_row; /* windows kept one after the other, at most; from 255 on there is no limit */
+	struct law_centroids centroids;
+	__u32 in_a_row; /* windows kept one after the other, at most; from OAL_LC_NO_LIMIT on there is no limit */
+	__u32 unused;
 };
+
+/* Which connections a model is for: those to addresses with these leading bits, IPv4 as ::ffff:a.b.c.d; of hosts. */
+struct oal_lc_prefix {
+	__u32 bits;
+	__be32 address[4];
+};
+#define OAL_LC_MOST_PREFIXES 4096
 
 /* Of a connection. All zero is one that has just begun. */
 struct oal_lc_state {
@@ -55,34 +51,6 @@ struct oal_lc_state {
 	X(IN_A_ROW, in_a_row) X(NOTHING_LOST, nothing_lost) X(CONGESTION, congestion)
 #define OAL_LC_ENUM(NAME, name) OAL_LC_BY_##NAME,
 enum oal_lc_reason { OAL_LC_REASONS(OAL_LC_ENUM) OAL_LC_N_REASONS };
-
-/* log2(1 + x) with OAL_LC_LOG_BITS of fraction, rounded down. */
-OAL_LC_INLINE __u32 oal_lc_log2(__u32 x)
-{
-	__u64 m = (__u64)x + 1; /* 1 … 2^32 */
-	__u32 log = 0;
-	int bit;
-
-	if (m >> 32) { log += 32; m >>= 32; } /* 2^32 alone */
-	if (m >> 16) log += 16;
-	if (m >> (log + 8)) log += 8;
-	if (m >> (log + 4)) log += 4;
-	if (m >> (log + 2)) log += 2;
-	if (m >> (log + 1)) log += 1;
-	m = m << 31 >> (log & 31); /* 1.0 … 2.0, 31 bits of fraction */
-#ifdef __clang__
-#pragma unroll
-#endif
-	for (bit = 0; bit < OAL_LC_LOG_BITS; bit++) {
-		m = m * m >> 31;
-		log <<= 1;
-		if (m >> 32) {
-			log |= 1;
-			m >>= 1;
-		}
-	}
-	return log;
-}
 
 /* An acknowledgement told a round trip. */
 OAL_LC_INLINE void oal_lc_pair(struct oal_lc_state *s, __u32 segments, __u32 rtt_us)
@@ -111,25 +79,15 @@ OAL_LC_INLINE void oal_lc_marked(struct oal_lc_state *s, __u32 next)
 	s->ce = 1;
 }
 
-/* z-score of a logarithm, rounded down, limited to what a square may be of. */
-OAL_LC_INLINE __s64 oal_lc_z(const struct oal_lc_model *m, int i, __u32 log)
-{
-	const __s64 z = ((__s64)log - m->shift[i]) * m->scale[i] >> OAL_LC_LOG_BITS;
-
-	return z > OAL_LC_MOST_Z ? OAL_LC_MOST_Z : z < -OAL_LC_MOST_Z ? -OAL_LC_MOST_Z : z;
-}
-
 /* Is the mean of the last pairs nearer to the centre of the air? At equal distance it is congestion. */
 OAL_LC_INLINE int oal_lc_is_air(const struct oal_lc_state *s, const struct oal_lc_model *m)
 {
-	const __u32 segments = ((__u64)s->segments[0] + s->segments[1] + s->segments[2]) / OAL_LC_PAIRS;
-	const __u32 rtt_us = ((__u64)s->rtt_us[0] + s->rtt_us[1] + s->rtt_us[2]) / OAL_LC_PAIRS;
-	const __s64 w = m->scale[0] ? oal_lc_z(m, 0, oal_lc_log2(segments)) : 0;
-	const __s64 r = m->scale[1] ? oal_lc_z(m, 1, oal_lc_log2(rtt_us)) : 0;
-	const __s64 aw = m->scale[0] ? w - m->air[0] : 0, cw = m->scale[0] ? w - m->congested[0] : 0;
-	const __s64 ar = m->scale[1] ? r - m->air[1] : 0, cr = m->scale[1] ? r - m->congested[1] : 0;
+	const __u64 segments = (__u64)s->segments[0] + s->segments[1] + s->segments[2];
+	const __u64 rtt_us = (__u64)s->rtt_us[0] + s->rtt_us[1] + s->rtt_us[2];
+	const long long x[LAW_MAX_INPUTS] = { (long long)(segments / OAL_LC_PAIRS), (long long)(rtt_us / OAL_LC_PAIRS),
+					      -1, -1 };
 
-	return aw * aw + ar * ar < cw * cw + cr * cr;
+	return law_nearest(&m->centroids, x) == LAW_AIR;
 }
 
 /* A loss is about to lower the window: may it stay? `acknowledged`: up to which sequence number all is; `lost`: packets
@@ -141,7 +99,7 @@ OAL_LC_INLINE enum oal_lc_reason oal_lc_decide(struct oal_lc_state *s, const str
 
 	if (s->ce && (__s32)(acknowledged - s->ce_until) >= 0)
 		s->ce = 0;
-	if (!m->valid)
+	if (!m->centroids.usable)
 		why = OAL_LC_BY_NO_MODEL;
 	else if (m->deadline_ns && now_ns >= m->deadline_ns)
 		why = OAL_LC_BY_EXPIRED;
@@ -151,12 +109,12 @@ OAL_LC_INLINE enum oal_lc_reason oal_lc_decide(struct oal_lc_state *s, const str
 		why = OAL_LC_BY_MARKED;
 	else if (s->pairs < OAL_LC_PAIRS)
 		why = OAL_LC_BY_NO_PAIRS;
-	else if (s->in_a_row >= m->in_a_row && m->in_a_row < 255)
+	else if (s->in_a_row >= m->in_a_row && m->in_a_row < OAL_LC_NO_LIMIT)
 		why = OAL_LC_BY_IN_A_ROW;
 	else if (!oal_lc_is_air(s, m))
 		why = OAL_LC_BY_CONGESTION;
 	s->kept = why == OAL_LC_BY_KEPT;
-	s->in_a_row = s->kept ? (s->in_a_row < 255 ? s->in_a_row + 1 : 255) : 0;
+	s->in_a_row = s->kept ? (s->in_a_row < OAL_LC_NO_LIMIT ? s->in_a_row + 1 : OAL_LC_NO_LIMIT) : 0;
 	return why;
 }
 

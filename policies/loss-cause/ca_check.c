@@ -40,24 +40,28 @@ static uint32_t sized(void)
 	return below(16) ? (uint32_t)(draw() >> (32 + below(32))) : edges[below(7)];
 }
 
-static int32_t around(int32_t most) { return (int32_t)below(2 * (uint64_t)most + 1) - most; }
+static int64_t around(int64_t most) { return (int64_t)below(2 * (uint64_t)most + 1) - most; }
+
+/* Limits of schema/src/oal_schema/centroids.py. */
+enum { ONE = 1 << LAW_FRACTION, MOST_SCALE = 1 << 22, MOST_SHIFT = 1 << 22, MOST_CENTRE = 1 << 28 };
 
 /* One history in four has a model of any numbers; the others one as a fit makes it, and values around its centres. */
 static void make_up(struct oal_lc_history *h)
 {
 	const bool plausible = below(4) != 0;
 	const uint32_t base_segments = (uint32_t)(4 + below(400)), base_us = (uint32_t)(5000 + below(200000));
+	struct law_centroids *c = &h->model.centroids;
 
 	memset(h, 0, sizeof *h);
-	h->model.valid = below(16) != 0;
 	h->model.in_a_row = (uint32_t)(below(2) ? below(8) : below(512));
 	h->model.deadline_ns = below(2) ? 0 : 1 + below(1000);
-	for (int i = 0; i < 2; i++) {
-		h->model.shift[i] = plausible ? (int32_t)oal_lc_log2(i ? base_us : base_segments) : (int32_t)draw();
-		h->model.scale[i] = plausible ? (below(8) ? (int32_t)below(20 << OAL_LC_Z_BITS) : 0)
-					      : around(OAL_LC_MOST_SCALE);
-		h->model.air[i] = around(plausible ? 3 << OAL_LC_Z_BITS : OAL_LC_MOST_Z);
-		h->model.congested[i] = around(plausible ? 3 << OAL_LC_Z_BITS : OAL_LC_MOST_Z);
+	c->usable = below(16) != 0;
+	c->inputs = below(16) ? 2 : (uint32_t)below(6); /* more than there are, among them */
+	for (int i = 0; i < LAW_MAX_INPUTS; i++) {
+		c->shift[i] = plausible ? law_log2(i ? base_us : base_segments) : around(MOST_SHIFT);
+		c->scale[i] = 1 + (int64_t)below(plausible ? 20 * ONE : MOST_SCALE);
+		for (int k = 0; k < 2; k++)
+			c->centre[k][i] = around(plausible ? 3 * ONE : MOST_CENTRE);
 	}
 	for (int i = 0; i < OAL_LC_EVENTS; i++) {
 		struct oal_lc_event *e = &h->events[i];
@@ -65,7 +69,8 @@ static void make_up(struct oal_lc_history *h)
 
 		e->kind = kind < 9 ? OAL_LC_PAIR : kind < 14 ? OAL_LC_LOST : kind < 15 ? OAL_LC_MARKED : OAL_LC_TIMEOUT;
 		e->at_ns = below(1200);
-		e->a = e->kind == OAL_LC_PAIR && plausible ? base_segments / 2 + (uint32_t)below(base_segments) : sized();
+		e->a = e->kind == OAL_LC_PAIR && plausible ? base_segments / 2 + (uint32_t)below(base_segments)
+			: sized();
 		e->b = e->kind == OAL_LC_PAIR && plausible ? base_us / 2 + (uint32_t)below(base_us * 2)
 			: e->kind == OAL_LC_LOST ? (uint32_t)below(8) : sized();
 	}

@@ -4,8 +4,8 @@
  * the law of ca.h takes for one of the air does not lower the window. The same as ca.bpf.c, hook by hook.
  *
  * /proc/oal_lc_model takes a struct oal_lc_model, and is read as one; /proc/oal_lc_counts says why windows were kept
- * and lowered; /proc/oal_lc_check takes a history (ca_check.h) and is read as what is decided in it. `valid` of 2 is no
- * model but the truth, which only a lab knows: what decides then is where the first missing packet was lost.
+ * and lowered; /proc/oal_lc_check takes a history (ca_check.h) and is read as what is decided in it. `usable` of 2 is
+ * no model but the truth, which only a lab knows: what decides then is where the first missing packet was lost.
  */
 #include <linux/init.h>
 #include <linux/ktime.h>
@@ -27,7 +27,7 @@ struct of_connection {
 	struct oal_lc_state state;
 };
 
-enum { TRUTH = 2 }; /* as `valid` of a model */
+enum { TRUTH = 2 }; /* as `usable` of a model's centroids */
 
 /* Was the packet that begins with this sequence number, on its way from this socket, dropped by a queue? */
 bool (*oal_lc_dropped_by_queue)(const struct sock *sk, u32 seq);
@@ -74,7 +74,7 @@ static u32 oal_lc_ssthresh(struct sock *sk)
 {
 	const struct oal_lc_model m = model_in_force();
 	const struct tcp_sock *tp = tcp_sk(sk);
-	const enum oal_lc_reason why = m.valid == TRUTH ? truth_decides(sk, state_of(sk)) :
+	const enum oal_lc_reason why = m.centroids.usable == TRUTH ? truth_decides(sk, state_of(sk)) :
 		oal_lc_decide(state_of(sk), &m, ktime_get_ns(), tp->snd_una, tp->lost_out + tp->sacked_out);
 
 	atomic64_inc(&counts[why]);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Put the patches for the action rewrite_rwnd into an OpenWrt tree, where its build picks them up by itself.
+# Put the patches for the actions rewrite_rwnd and mark_ce into an OpenWrt tree, where its build picks them up by
+# itself.
 # usage: install.sh OPENWRT_TREE      (with the feed `packages` updated; run it again after ./scripts/feeds update)
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,4 +25,5 @@ for folder in "$here"/kernel-*; do
 	kernels=$((kernels + 1))
 done
 [ $kernels -gt 0 ] || \
-    echo "install: no kernel patch fits: without one vswitchd rewrites every clamped ACK itself (slow path)" >&2
+    echo "install: no kernel patch fits: without one vswitchd changes each clamped ACK and each packet to a" \
+    "marked station itself (slow path)" >&2

@@ -10,10 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the order in which `auto` tries them. */
-static const struct action_ops *const backends[] = {
+/* Those that `auto` tries. Not ovs: whether its data path knows the action, or every packet to a marked station goes
+ * through vswitchd, only its operator can tell. */
+static const struct action_ops *const by_itself[] = {
 #ifdef HAVE_BPF
 	&mark_bpf,
+#endif
+	NULL
+};
+static const struct action_ops *const by_name[] = {
+#ifdef HAVE_BPF
+	&mark_bpf,
+#endif
+#ifdef HAVE_OVS
+	&mark_ovs,
 #endif
 	NULL
 };
@@ -32,7 +42,10 @@ static inline struct front *front_of(struct mark *m)
 static const struct action_ops *choose(const struct config_mark *c, bool later, int *ret, char *err, size_t err_size)
 {
 	const struct action_choice choice = {
-		.backends = backends, .named = c->backend, .of = "the marks", .config = c,
+		.backends = strcmp(c->backend, "auto") ? by_name : by_itself,
+		.named = c->backend,
+		.of = "the marks",
+		.config = c,
 	};
 
 	return action_choose(&choice, later, ret, err, err_size);
@@ -168,8 +181,10 @@ void mark_json(struct mark *m, struct json *j)
 	json_count(j, "expired", s.expired);
 	json_count(j, "errors", s.errors);
 	json_count(j, "packets_seen", s.packets_seen);
-	json_count(j, "packets_marked", s.packets_changed);
-	json_count(j, "packets_left", s.packets_skipped);
+	if (s.knows_changes) {
+		json_count(j, "packets_marked", s.packets_changed);
+		json_count(j, "packets_left", s.packets_skipped);
+	}
 	if (m->action.ops->json)
 		m->action.ops->json(&m->action, j);
 	json_add(j, "}");

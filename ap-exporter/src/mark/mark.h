@@ -1,10 +1,8 @@
 /* mark.h: sets CE in packets on their way to a Wi-Fi client, where they say that they understand ECN: what reaches
  * QUIC, UDP and TCP alike.
  *
- * An action (rewrite/action.h) on stations with one backend: `bpf`, a tc program at the egress of the Wi-Fi port, also
- * where that is a port of an Open vSwitch bridge. Flows of the bridge could set CE too, but only in every packet with
- * ECT(0) or in none, and in the kernel's datapath nothing ends them when agent and ovs-vswitchd are both dead: `ovs` is
- * refused.
+ * An action (rewrite/action.h) on stations with two backends: `bpf`, a tc program at the egress of the Wi-Fi port, also
+ * where that is a port of an Open vSwitch bridge; and `ovs`, an action of that bridge's own.
  * A packet that is Not-ECT is never touched, nor is one to a group; one that has CE already is left as it is; and each
  * station's marks end by themselves after their time to live, so that a dead agent means an untouched network within a
  * second.
@@ -46,15 +44,16 @@ struct json;
 
 /* The backends. They are called with stations and values that mark_allowed() let pass, with no more stations at once
  * than max_stations; release() comes for one whose time is over too, at the next mark_poll(). */
-extern const struct action_ops mark_bpf;
+extern const struct action_ops mark_bpf, mark_ovs;
 
 /* Can what the configuration asks for work here? 0, or negative errno with what to do in `err`. */
 int mark_check(const struct config_mark *, char *err, size_t err_size);
-/* The backend that the configuration names; `auto` takes bpf. */
+/* The backend that the configuration names, also if its bridge is yet to come up (`ready` is false until then); `auto`
+ * takes bpf. */
 int mark_open(struct mark **, const struct config_mark *, char *err, size_t err_size);
 /* Packets to this station are marked so from now on, for `ttl_ms` (at most MARK_MAX_TTL_MS) unless set again. 0, or
  * negative errno: -EINVAL (no such station, marks, interval or ttl can be), -ENOSPC (table full), -ENOTCONN (data path
- * away), -EOPNOTSUPP (a backend that cannot mark so). */
+ * away), -EOPNOTSUPP (ovs: the bridge that came back does not know the action). */
 int mark_set(struct mark *, const struct mark_station *, uint8_t marks, uint32_t ttl_ms);
 /* No marks for this station, now. 0 also if there were none; negative errno if the backend could not: their time ends
  * them then. */

@@ -98,6 +98,7 @@ static void stats(struct action *a, struct action_stats *s)
 	tc_action_read(t);
 	s->ready = tc_action_at_egress(t) && !helper_lost();
 	s->errors += t->ports.attach_errors + t->late_errors;
+	s->knows_changes = true;
 	s->packets_changed = t->counts[MARK_BPF_N_MARKED_ECT1] + t->counts[MARK_BPF_N_MARKED_ECT0];
 	s->packets_skipped = 0;
 	for (unsigned i = MARK_BPF_N_MARKED_ECT0 + 1; i < MARK_BPF_N_COUNTERS; i++)

@@ -66,7 +66,7 @@ static const char *name_of(int error)
 {
 	return error == -ENOSPC	      ? "the table is full: release stations or raise option 'max_stations'"
 	       : error == -ENOTCONN   ? "the data path is away"
-	       : error == -EOPNOTSUPP ? "this backend marks ECT(1) alone"
+	       : error == -EOPNOTSUPP ? "the bridge came back without the action mark_ce"
 				      : strerror(-error);
 }
 

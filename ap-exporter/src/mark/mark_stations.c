@@ -39,10 +39,11 @@ struct mark_station mark_station_of(uint64_t mac, uint32_t interval_us)
 struct marked {
 	struct mark_station station;
 	uint64_t until_us;
+	uint32_t since;
 };
 
 struct mark_stations {
-	uint32_t n, max;
+	uint32_t n, max, since; /* since: the last that was given */
 	struct marked *at;
 };
 
@@ -94,9 +95,21 @@ int mark_stations_set(struct mark_stations *t, const struct mark_station *s, uin
 
 	if (is_new && t->n == t->max)
 		return -ENOSPC;
-	t->n += is_new;
-	t->at[i] = (struct marked){ *s, until_us };
+	if (is_new) {
+		t->n++;
+		t->since += t->since == UINT32_MAX ? 2 : 1; /* never 0 */
+		t->at[i].since = t->since;
+	}
+	t->at[i].station = *s;
+	t->at[i].until_us = until_us;
 	return is_new;
+}
+
+uint32_t mark_stations_since(const struct mark_stations *t, const struct mark_station *s)
+{
+	const uint32_t i = find(t, s);
+
+	return i == t->n ? 0 : t->at[i].since;
 }
 
 bool mark_stations_remove(struct mark_stations *t, const struct mark_station *s)

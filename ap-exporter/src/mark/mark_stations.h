@@ -18,6 +18,8 @@ struct mark_stations *mark_stations_new(uint32_t max);
 void mark_stations_free(struct mark_stations *);
 /* Notes that a station is marked until `until_us`. 1: it is a new one; 0: it was there; -ENOSPC: the table is full. */
 int mark_stations_set(struct mark_stations *, const struct mark_station *, uint64_t until_us);
+/* A number of the time since when the station is there: another one each time that it comes. 0: it is not there. */
+uint32_t mark_stations_since(const struct mark_stations *, const struct mark_station *);
 /* True if the station was there. */
 bool mark_stations_remove(struct mark_stations *, const struct mark_station *);
 /* Removes one whose time is over at `now_us`; false if there is none. */

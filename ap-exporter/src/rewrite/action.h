@@ -27,6 +27,7 @@ struct action_stats {
 	uint64_t expired; /* effects that ended by their time */
 	uint32_t in_force; /* now: set, not released, not past their time */
 	bool ready; /* now: the data path is there (bridge up, program attached) */
+	bool knows_changes; /* the data path says which packets it changed: else those two are no zeros, but unknown */
 	/* Of subjects with an effect, where the data path counts them. */
 	uint64_t packets_seen, packets_changed, packets_skipped;
 	/* Those of them that are of the way down; the rest is of the way up. For actions whose subject has a way. */

@@ -149,6 +149,7 @@ static void stats(struct action *a, struct action_stats *s)
 	s->ready = t->ports.n_attached > 0 && !helper_lost();
 	s->errors += t->ports.attach_errors + t->late_errors;
 	s->packets_seen = up.packets_seen + down.packets_seen;
+	s->knows_changes = true;
 	s->packets_changed = up.packets_changed + down.packets_changed;
 	s->packets_skipped = up.packets_skipped + down.packets_skipped;
 	down.in_force = s->down.in_force;

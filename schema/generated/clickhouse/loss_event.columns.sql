@@ -9,7 +9,7 @@
     `seq` UInt32 COMMENT 'Sequence number of the segment that repeats it',
     `pkts` UInt32 COMMENT 'Segments of the range',
     `bytes` UInt32 COMMENT 'Its payload in bytes',
-    `cause` Enum8('unknown' = 0, 'queue' = 1, 'air' = 2, 'both' = 3) COMMENT 'What grew between seen and resent: drops of the station\'s queue (its TXQ, the qdiscs of its interface), its MAC failures, both; unknown: neither, or they are not counted',
+    `cause` Enum8('unknown' = 0, 'queue' = 1, 'air' = 2, 'both' = 3) COMMENT 'Whose counter explains it, between seen and resent: drops of the station\'s queue (its TXQ, the qdiscs of its interface), its MAC failures; the packet that left the queue first is the first that is missed. both: times do not tell. unknown: neither grew, or they are not counted',
     `stamped_by` Enum8('first sight' = 0, 'counter' = 1) COMMENT 'What says when it was dropped: a counter\'s step; or nothing, then ts is seen, the earliest possible',
     `queue_counter` Enum8('none' = 0, 'txq' = 1, 'qdisc' = 2) COMMENT 'What counts drops of the station\'s queue: its own queue\'s counters, or the qdisc of its interface, which stations share',
     `queue_drop_pkts` Nullable(UInt32) COMMENT 'What they count in that time; null when there are none',

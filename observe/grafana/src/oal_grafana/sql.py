@@ -79,15 +79,16 @@ def latest_raw(minutes: int) -> str:
     return f"ts > $__toTime - INTERVAL {minutes} MINUTE AND ts <= $__toTime"
 
 
-def _last(interval: str) -> str:
+def from_of_last(interval: str) -> str:
+    """Where the last part of a range begins."""
     return f"greatest({FROM}, {TO} - INTERVAL {interval})"
 
 
 def last_of_range(interval: str) -> str:
     """from and to of the last part of a range: a view of raw rows must not read a month of them."""
-    return f"from = {_last(interval)}, to = {TO}"
+    return f"from = {from_of_last(interval)}, to = {TO}"
 
 
 def rows_of_last(interval: str) -> str:
     """The same of a table of raw rows."""
-    return f"ts >= {_last(interval)} AND ts <= {TO}"
+    return f"ts >= {from_of_last(interval)} AND ts <= {TO}"

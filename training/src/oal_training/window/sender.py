@@ -24,12 +24,13 @@ WANTED = (
 )
 
 
-def rows(path: Path) -> dict[str, np.ndarray]:
-    """Columns of the rows, by name; `ts_us` (sender's clock) for `ts`, `congestion_control` as str.
+def rows(path: Path, more: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
+    """Columns of the rows, by name; `ts_us` (sender's clock) for `ts`, `congestion_control` as str. `more`: whole
+    numbers beside WANTED.
 
     A file that was cut short gives what is whole.
     """
-    found: dict[str, list] = {name: [] for name in ("ts", "congestion_control", *WANTED)}
+    found: dict[str, list] = {name: [] for name in ("ts", "congestion_control", *WANTED, *more)}
     try:
         with gzip.open(path, "rt") as file:
             columns = json.loads(file.readline())["columns"]

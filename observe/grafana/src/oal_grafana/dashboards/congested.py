@@ -2,7 +2,7 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, radio_variables
 from oal_grafana.colours import CLASS_NAMES, CLASSES, POOR, TEAL
-from oal_grafana.dashboards import congested_detail
+from oal_grafana.dashboards import congested_detail, congested_losses
 from oal_grafana.events import EVENTS, GUARD
 from oal_grafana.sql import APS, CLASS_BOUNDS, FROM, NEVER, SHORT, TO, WORST_FIRST, known, latest
 
@@ -192,4 +192,6 @@ ORDER BY time""",
         ),
     )
     congested_detail.add(b)
+    congested_losses.add(b)
+    congested_detail.add_flow(b)
     return b

@@ -72,7 +72,7 @@ def _flow(select: str) -> str:
 
 
 def add(b: Board) -> None:
-    """Put them on the board."""
+    """Put the access point and its stations on the board."""
     b.row("Why: $detail")
     b.add(
         p.series(
@@ -202,6 +202,10 @@ FROM {FLOWS} WHERE {CHOSEN} LIMIT 50""",
             coloured={"rtt_inflation": p.rising(3, 8), "retrans_ratio": p.rising(0.01, 0.05)},
         ),
     )
+
+
+def add_flow(b: Board) -> None:
+    """Put the one flow on the board."""
     b.row("One flow: $flow", collapsed=True)
     b.add(
         p.series(

@@ -70,8 +70,9 @@ public final class LossEventRow {
 
   public interface Cause {
     /**
-     * What grew between seen and resent: drops of the station's queue (its TXQ, the qdiscs of its interface),
-     * its MAC failures, both; unknown: neither, or they are not counted.
+     * Whose counter explains it, between seen and resent: drops of the station's queue (its TXQ, the qdiscs of
+     * its interface), its MAC failures; the packet that left the queue first is the first that is missed. both:
+     * times do not tell. unknown: neither grew, or they are not counted.
      */
     StampedBy cause(long value);
   }

@@ -129,15 +129,49 @@ class LossCauseTest {
         assertCounted(0, 1, 0);
     }
 
+    /** A frame fails some attempts after it left the queue: here both left at once, and nothing tells them apart. */
     @Test
     void eitherMayHaveBeen() throws Exception {
         station(MAC, 5, 1000);
         down(1, 0);
-        drop(1, MAC, 2, 60, 1);
-        drop(4, MAC, 0, 40, 1);
+        drop(1, MAC, 2, 40, 1);
+        drop(4, MAC, 0, 60, 1);
         down(90, 0);
-        assertEquals(Loss.BOTH, only().cause);
+        Loss loss = only();
+        assertEquals(Loss.BOTH, loss.cause);
+        assertEquals(List.of(1L, 1L), List.of(loss.queueDropPkts, loss.macFailedPkts));
+        assertDropped(40, loss);
         assertCounted(1, 0, 0);
+    }
+
+    /** Packets leave a queue in order: of two that are missed the first is what left it first. */
+    @Test
+    void whatLeftTheQueueFirstIsMissedFirst() throws Exception {
+        station(MAC, 5, 1000);
+        down(1, 0);
+        down(2, 1);
+        drop(1, MAC, 2, 56, 1); // before the failure is counted, and after its frame was first on the air
+        drop(4, MAC, 0, 60, 1);
+        down(90, 0);
+        down(91, 1);
+        all();
+        assertEquals(List.of(Loss.AIR, Loss.QUEUE), List.of(losses.get(0).cause, losses.get(1).cause));
+        assertDropped(60, losses.get(0));
+        assertDropped(56, losses.get(1));
+        assertEquals(List.of(1L, 1L), List.of(losses.get(1).queueDropPkts, losses.get(1).macFailedPkts));
+    }
+
+    @Test
+    void aFailureLongAfterADropIsOfAPacketThatLeftLater() throws Exception {
+        station(MAC, 5, 1000);
+        down(1, 0);
+        down(2, 1);
+        drop(1, MAC, 2, 20, 1);
+        drop(4, MAC, 0, 60, 1);
+        down(90, 0);
+        down(91, 1);
+        all();
+        assertEquals(List.of(Loss.QUEUE, Loss.AIR), List.of(losses.get(0).cause, losses.get(1).cause));
     }
 
     /** A queue that is full drops what comes: a step that is not of that time is of another packet. */

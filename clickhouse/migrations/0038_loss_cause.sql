@@ -1,0 +1,2 @@
+-- Columns as schema/ has them: loss cause.
+ALTER TABLE loss_event MODIFY COLUMN `cause` Enum8('unknown' = 0, 'queue' = 1, 'air' = 2, 'both' = 3) COMMENT 'Whose counter explains it, between seen and resent: drops of the station\'s queue (its TXQ, the qdiscs of its interface), its MAC failures; the packet that left the queue first is the first that is missed. both: times do not tell. unknown: neither grew, or they are not counted';

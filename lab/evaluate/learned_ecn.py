@@ -1,0 +1,138 @@
+"""Learned marks: what they are worth offline, and models for senders with the congestion control oal_ecn.
+
+    lab/evaluate/learned-ecn [--jobs N]        plays the set `ecn` with plain CUBIC at earlier seeds, judges who marks
+        best, seed by seed, and writes results/learned-ecn/offline.parquet, and models/learned-ecn.json
+    lab/evaluate/learned-ecn --print           the tables of what was judged; plays and fits nothing
+
+By time: fitted on the first half of a channel's runs, judged on the last part. Unseen: fitted on the other channels.
+What is judged in the loop is played at other seeds."""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from . import ecn_fit, ecn_samples, play, pool, scenarios, sender_models, spread, table
+
+RESULTS = pathlib.Path(__file__).with_name("results") / "learned-ecn"
+SEEDS = range(901, 911)  # neither those of `tune` nor those that are judged
+LOADS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+WHO = {"logarithmic": "K-means, logarithms", "exponential": "K-means, as published", "rtt": "round-trip threshold",
+       "linear": "linear, taught by the queue", "majority": "what is usual", "always": "always"}
+
+
+def load_of(seed: int) -> float:
+    return LOADS[(seed - SEEDS[0]) % len(LOADS)]
+
+
+def runs_of(name: str, seed: int) -> list[np.ndarray]:
+    found = ecn_samples.sample((name, seed, load_of(seed)))
+    return [found["greedy"], found["offered"]]
+
+
+def parts(runs: list[np.ndarray], part: str) -> list[np.ndarray]:
+    return [ecn_fit.within(run, part) for run in runs]
+
+
+def judge(work: tuple[str, int]) -> list[dict]:
+    """Rows of a channel and seed: by time, and of a fit on the other channels."""
+    name, seed = work
+    own = runs_of(name, seed)
+    others = [run for other in scenarios.names(ecn_samples.SET) if other != name for run in runs_of(other, seed)]
+    last = parts(own, "test")
+    found = {"time": ecn_fit.judged(parts(own, "train"), parts(own, "validation"),
+                                    {"all": last, "greedy": last[:1], "offered": last[1:]}, seed),
+             "channel": ecn_fit.judged(parts(others, "train"), parts(others, "validation"), {"all": own}, seed)}
+    return [{"split": split, "channel": name, "seed": seed, "load": load_of(seed)} | row
+            for split, rows in found.items() for row in rows]
+
+
+def models(name: str) -> dict:
+    """Of a channel, from all seeds; a kernel has the latest two acknowledgements."""
+    own = [run for seed in SEEDS for run in runs_of(name, seed)]
+    train, validation = parts(own, "train"), parts(own, "validation")
+    marks, chosen = ecn_fit.choose(train, validation, "logarithmic", 0, latest=(1, 2))
+    taught, how = ecn_fit.linear(train, validation)
+    at_us = ecn_fit.threshold(train, validation)
+    return {"kmeans": chosen, "linear": how, "rtt_us": round(at_us), "models": {
+        "kmeans": sender_models.pack_marks(marks.integers()), "linear": sender_models.pack_marks(taught.integers()),
+        "rtt": sender_models.pack_marks(ecn_fit.rule(at_us))}}
+
+
+def figure(values: list[float]) -> str:
+    found = spread.mean(values)
+    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]" if found.runs > 1 else f"{found.value:.3f}"
+
+
+def rows_of(kept: list[dict], split: str, channel: str, test: str = "all") -> list[dict]:
+    return [row for row in kept if (row["split"], row["channel"], row["test"]) == (split, channel, test)]
+
+
+def tables(kept: list[dict]) -> dict[str, list[list[str]]]:
+    """By heading: means over seeds with 95 % intervals."""
+    channels = sorted({row["channel"] for row in kept})
+    out = {}
+    for heading, split in (("By time", "time"), ("On an unseen channel", "channel")):
+        head = [["macro F1", *channels, "mean of channels", "less the threshold's"]]
+        for who, said in WHO.items():
+            each = [rows_of(kept, split, channel) for channel in channels]
+            of_seed = [[row[who] for row in rows] for rows in zip(*each)]
+            less = [float(np.mean([row[who] - row["rtt"] for row in rows])) for rows in zip(*each)]
+            head.append([said, *(figure([row[who] for row in rows]) for rows in each),
+                         figure([float(np.mean(values)) for values in of_seed]), figure(less)])
+        out[heading] = head
+    loads = [["offered", "runs", "half full", *WHO.values()]]
+    some = [row for row in kept if row["split"] == "time"]
+    of_load = {"all that it can": [row for row in some if row["test"] == "greedy"]} | {
+        f"{100 * load:.0f} %": [row for row in some if row["test"] == "offered" and row["load"] == load]
+        for load in LOADS}
+    for load, rows in of_load.items():
+        loads.append([load, str(len(rows)), *(f"{np.mean([row[key] for row in rows]):.2f}" for key in ("half", *WHO))])
+    out["By what the sender offers (by time)"] = loads
+    return out
+
+
+def text(kept: list[dict]) -> str:
+    return "\n".join(f"## {heading}\n\n{table.markdown(rows)}" for heading, rows in tables(kept).items())
+
+
+def read(folder: pathlib.Path = RESULTS) -> list[dict]:
+    return pq.read_table(folder / "offline.parquet").to_pylist()
+
+
+def of_each(what, todo: list, jobs: int) -> dict:
+    out = {}
+    for work, found, error in pool.each(what, todo, jobs):
+        if error:
+            raise SystemExit(f"evaluate: {work} failed: {error}")
+        out[work] = found
+        print(f"{what.__name__}: {len(out)} of {len(todo)}", flush=True)
+    return out
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(prog="lab/evaluate/learned-ecn", description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--jobs", type=int, default=2, help="guests or fits at once (2)")
+    p.add_argument("--print", action="store_true", help="the tables of what was judged")
+    args = p.parse_args()
+    if not args.print:
+        play.kernel()
+        names = scenarios.names(ecn_samples.SET)
+        of_each(ecn_samples.sample, [(name, seed, load_of(seed)) for seed in SEEDS for name in names], args.jobs)
+        made = of_each(models, names, args.jobs)
+        sender_models.KEPT_MARKS.write_text(json.dumps({name: made[name] for name in names}, indent=1) + "\n")
+        rows = of_each(judge, [(name, seed) for seed in SEEDS for name in names], args.jobs)
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist([row for work in sorted(rows) for row in rows[work]]),
+                       RESULTS / "offline.parquet", compression="zstd")
+        (RESULTS / "offline.md").write_text(text(read()))
+    print(text(read()))
+
+
+if __name__ == "__main__":
+    main()

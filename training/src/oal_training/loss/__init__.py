@@ -1,0 +1,1 @@
+"""A sender's model of its losses: clusters of congestion window and round trip, compiled to integers."""
