@@ -7,15 +7,19 @@ import numpy as np
 
 from . import harm, kept, paths, play, report, whole
 
+HARM = "harm.parquet"  # sessions of paths that seemed to lose
+
 
 def judge(grid: dict, folder: pathlib.Path, jobs: int, again: bool) -> None:
-    """Writes judged.json, trees.json and table.md beside the sessions. Without `again` what is doubtful is not played.
+    """Writes judged.json, trees.json and table.md beside the sessions. Without `again` what was played again has to be
+    there.
     """
 
     def costs(of, choices: list[np.ndarray]) -> dict:
-        wanted = harm.doubtful(of, choices)
-        sessions = harm.again(grid, wanted, jobs) if again and wanted else []
-        return {"doubtful": len(wanted), "paths": harm.judged(sessions, wanted) if sessions else []}
+        wanted, file = harm.doubtful(of, choices), folder / HARM
+        if again and wanted:
+            kept.write(harm.again(grid, wanted, jobs), file)
+        return {"doubtful": len(wanted), "paths": harm.judged(kept.read(file), wanted) if wanted else []}
 
     found = whole.whole(grid, kept.read(folder / kept.FILE.name), costs, jobs)
     (folder / "trees.json").write_text(json.dumps(whole.trees(grid, kept.read(folder / kept.FILE.name))) + "\n",
@@ -32,7 +36,7 @@ def main() -> None:
     p.add_argument("--jobs", type=int, default=2, help="guests at once (2)")
     p.add_argument("--folder", type=pathlib.Path, default=play.BUILD / "results",
                    help="of sessions.parquet and what is made of it (build/grid/results)")
-    p.add_argument("--no-harm", action="store_true", help="do not play again what seems to lose")
+    p.add_argument("--no-harm", action="store_true", help="what seems to lose was played again: harm.parquet has it")
     args = p.parse_args()
     grid = paths.load()
     if args.what != "judge":

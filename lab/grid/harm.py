@@ -45,10 +45,9 @@ def again(grid: dict, wanted: dict[str, list[str]], jobs: int) -> list[dict]:
     return [json.loads(line) for item in todo for line in pathlib.Path(item[0]).read_text().splitlines()]
 
 
-def judged(sessions: list[dict], wanted: dict[str, list[str]]) -> list[dict]:
+def judged(rows: pd.DataFrame, wanted: dict[str, list[str]]) -> list[dict]:
     """Of each path and choice: the change of speed against the default in percent, with its interval."""
-    rows = pd.DataFrame(sessions)
-    logs = np.log(rows.assign(speed=speed_mbps(rows)).set_index(["path", "cc", "repetition"]).speed)
+    logs = np.log(rows.assign(speed=speed_mbps(rows)).set_index(["path", "cc", "repetition"]).speed).sort_index()
     out = []
     for path, chosen in sorted(wanted.items()):
         for cc in chosen:

@@ -1,6 +1,10 @@
 """Aims of policy cc-select, and the tables of what was measured, as Markdown."""
 from __future__ import annotations
 
+import numpy as np
+
+from .table import Table
+
 LOSS_BASED = ("illinois", "reno", "westwood", "cubic", "vegas")  # vegas goes by delay; the paper lists it with them
 #: What the paper reports of each start: mean gain of speed, real / possible, in percent.
 PAPER = {"illinois": (3.15, 4.91), "vegas": (10.27, 12.69), "reno": (10.11, 12.00), "westwood": (12.89, 15.58),
@@ -14,7 +18,8 @@ def named(cc: str) -> str:
 
 def signed(f: list[float]) -> str:
     """A figure in percent with its interval."""
-    return f"{f[0]:+.1f} % [{f[1]:+.1f}, {f[2]:+.1f}]".replace("-", "−")
+    value, low, high = (round(v, 1) + 0.0 for v in f)  # no minus before a zero
+    return f"{value:+.1f} % [{low:+.1f}, {high:+.1f}]".replace("-", "−")
 
 
 def plain(f: list[float]) -> str:
@@ -51,6 +56,11 @@ def aims(j: dict) -> list[list[str]]:
     out.append(["over the best fixed one", "≥ 0 %", signed(f), verdict(f, 0)])
     f = speed["starts"]["cubic"]["anchored"]["against_fixed"]
     out.append(["over the best fixed one, anchored", "≥ 0 %", signed(f), verdict(f, 0)])
+    for name in ("rate_mbps", "delay_ms"):
+        f = j["splits"][name]["over best fixed"]
+        out.append([f"the same, a {name.split('_')[0]} that no lesson had", "≥ 0 %", signed(f), verdict(f, 0)])
+    f = speed["lives"]["20"]["model over best fixed"]
+    out.append(["the same, first 20 sessions", "≥ 0 %", signed(f), verdict(f, 0)])
     f = speed["lives"]["20"]["model over bandit"]
     out.append(["over the bandit, 20 sessions", "≥ 0 %", signed(f), verdict(f, 0)])
     return out
@@ -120,3 +130,18 @@ def splits(j: dict) -> list[list[str]]:
     out = [["left out, value by value", "over CUBIC", "over the best fixed one", "share of the possible gain"]]
     return out + [[name.replace("_", " "), signed(row["over cubic"]), signed(row["over best fixed"]),
                    plain(row["share"])] for name, row in j["splits"].items()]
+
+
+def near(of: Table, cc: str, within: float = 0.02) -> float:
+    """Share of paths on which an algorithm is at most so much slower than the best one."""
+    speed = of.worth.mean(axis=2)
+    return float((speed[:, of.algorithms.index(cc)] >= speed.max(axis=1) + np.log(1 - within)).mean())
+
+
+def short_queues(of: Table) -> tuple[float, float, float]:
+    """At 100 Mbit/s and 1 ms behind drop-tail: BBR's least and largest speed, CUBIC's least; means of each jitter."""
+    where = (of.paths.rate_mbps == 100) & (of.paths.delay_ms == 1) & (of.paths.queue == "fifo")
+    of_jitter = [of.speed_mbps[where & (of.paths.jitter_ratio == jitter)].mean(axis=(0, 2))
+                 for jitter in sorted(of.paths.jitter_ratio.unique())]
+    bbr, cubic = (np.array(of_jitter)[:, of.algorithms.index(cc)] for cc in ("bbr", "cubic"))
+    return bbr.min(), bbr.max(), cubic.min()

@@ -4,7 +4,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from grid import held_out, judge, kept, paths, report, table
+from grid import harm, held_out, judge, kept, paths, report, table
 from oal_training.cc_select import plain
 from oal_training.cc_select.statistics import ALL
 from oal_training.cc_select.utility import Utility
@@ -64,6 +64,14 @@ def test_committed_trees_see_statistics_of_a_session_and_say_an_algorithm(speed)
     assert set(model["trees"]) == set(GRID["congestion_controls"]) and np.mean(gains) > 0
 
 
+def test_what_was_played_again_is_what_its_sessions_give(judged):
+    wanted = {}
+    for row in judged["harm"]["paths"]:
+        wanted.setdefault(row["path"], []).append(row["cc"])
+    assert len(wanted) == judged["harm"]["doubtful"]
+    assert harm.judged(kept.read(RESULTS / "harm.parquet"), wanted) == judged["harm"]["paths"]
+
+
 def test_the_tables_are_what_the_figures_give(judged):
     assert (RESULTS / "table.md").read_text() == report.page(judged)
 
@@ -72,6 +80,35 @@ def test_the_page_has_every_aim_with_its_verdict(judged):
     page = PAGE.read_text()
     for row in report.aims(judged)[1:]:
         assert "| " + " | ".join(row) + " |" in page, row[0]
+
+
+def test_the_page_says_what_it_is_worth(speed, judged):
+    """The words of its first chapter."""
+    page, s, j, q = words(PAGE), report.signed, judged["speed"], judged["queue"]
+    low, high, cubic = report.short_queues(speed)
+    for said in (
+            f"trees bring {s(j['starts']['cubic']['gains']['real'])}, BBR without any tree"
+            f" {s(j['starts']['cubic']['fixed'])}",
+            f"within 2 % of the best on {100 * report.near(speed, 'bbr'):.0f} % of paths",
+            f"add to that is {s(j['rivals']['all']['best fixed'])}",
+            f"BBR has {low:.0f} to {high:.0f} Mbit/s, CUBIC {cubic:.0f} or more",
+            f"Over FQ-CoDel they lose {s(j['rivals']['queue fq_codel']['bbr'])}",
+            f"no lesson had it is {s(judged['splits']['rate_mbps']['over best fixed'])}",
+            f"that none had {s(judged['splits']['delay_ms']['over best fixed'])}",
+            f"worse than with BBR for all, {s(j['lives']['20']['model over best fixed'])}",
+            f"they are {s(j['lives']['20']['model over bandit'])}",
+            f"choosing pays**: {s(q['rivals']['all']['best fixed'])} over the best algorithm for all,"
+            f" {s(q['lives']['20']['model over best fixed'])} in 20 sessions",
+            f"Vegas is best on {100 * q['winners']['vegas']:.0f} % of paths then, BBR on"
+            f" {100 * q['winners']['bbr']:.0f} %"):
+        assert said in page, said
+
+
+def test_the_page_says_why_gains_are_far_from_the_papers(speed):
+    where = (speed.paths.rate_mbps == 100) & (speed.paths.delay_ms == 100) & (speed.paths.loss == 0.01)
+    of = {cc: speed.speed_mbps[where, n].mean(axis=1) for n, cc in enumerate(speed.algorithms)}
+    assert (f"CUBIC gets about {of['cubic'].mean():.0f} of 100 Mbit/s, BBR {of['bbr'].min():.0f} to"
+            f" {of['bbr'].max():.0f}") in words(PAGE)
 
 
 @pytest.mark.parametrize("of", ["speed", "queue"])
