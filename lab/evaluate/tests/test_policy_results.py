@@ -143,6 +143,29 @@ def test_the_first_page_says_what_each_of_the_two_is_worth(marks, uploads):
     assert f"p95 of their wait {change(r, of['wait'])} at {change(r, of['throughput'])} of throughput" in page
 
 
+def test_the_first_pages_table_says_the_same_of_each_policy(marks, uploads):
+    page = (ROOT / "README.md").read_text()
+    row = {line.split("[")[1].split("]")[0]: line for line in page.splitlines()
+           if line.startswith("| [") and "policies/" in line}
+    r, wanted, _ = uploads
+    of = {aim.name: aim for aim in wanted}
+    assert (f"round trips {change(r, of['round-trip'])} behind a FIFO, for {change(r, of['throughput'])} of"
+            ) in row["uplink-cap"]
+    r, wanted, _ = marks
+    of = {aim.name: aim for aim in wanted}
+    assert f"wait {change(r, of['wait'])}, at {change(r, of['throughput'])} of" in row["mark"]
+    r, wanted, _ = of_policy("loss-cause")
+    of = {aim.name: aim for aim in wanted}
+    told, plain = (verdict.mean(r, "edge", method(name), "long_mbps").value for name in ("lc_ap-fq", "cubic-fq"))
+    right = sorted(100 * aims.judge(r, of[name])[0].found.value for name in ("fifo", "fq", "bbr"))
+    assert (f"right for {right[0]:.0f} to {right[-1]:.0f} % of both; told, a sender at the edge of a cell has"
+            f" {told:.2f} Mbit/s for CUBIC's {plain:.2f}") in row["loss-cause"]
+    for figure in ("+66.3 %", "+65.0 %"):
+        assert figure in row["cc-select"] and figure in words("policies/cc-select/README.md")
+    for figure in ("−21.0 %", "−50.3 %"):
+        assert figure in row["rwnd-fair"] and page.count(figure) >= 2, "as in the table of the page"
+
+
 def diagnosis() -> list[aims.Aim]:
     """Aims of loss-cause without those at senders."""
     return [aim for aim in aims.load("loss-cause")[0] if aim.method.looks_on]
