@@ -72,7 +72,8 @@ def test_a_hosts_connections_are_stored_once_beside_those_of_the_labs_sniffer(pl
     until(f"rows as many as {counted}", lambda: stored() == {t: counted[t] for t in TABLES})
     ends = platform.clickhouse.rows(
         "SELECT flow_id, s.bytes_acked AS acked, s.server_port AS port, s.congestion_control AS control,"
-        " s.seen_us AS seen, count(t.flow_id) AS looks, any(t.host) AS host FROM oal.sender_session AS s INNER JOIN oal.sender_tcp AS t"
+        " s.seen_us AS seen, count(t.flow_id) AS looks, any(t.host) AS host FROM oal.sender_session AS s"
+        " INNER JOIN oal.sender_tcp AS t"
         f" USING (ap_id, flow_id) WHERE ap_id = '{host}' GROUP BY ALL")
     assert len(ends) == CONNECTIONS, ends
     for e in ends:
