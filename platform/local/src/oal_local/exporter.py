@@ -27,11 +27,12 @@ def uci(sections: list[tuple[str, str, dict]]) -> str:
 
 class Exporter:
     """One exporter process with a configuration of its own. `folder` takes its configuration, status socket, log and
-    capture.
+    capture; `binary` may be the build for hosts.
     """
 
-    def __init__(self, folder: Path, name: str, ap_id: str, site: str, sections: list[tuple[str, str, dict]]):
-        self.folder, self.name = Path(folder), name
+    def __init__(self, folder: Path, name: str, ap_id: str, site: str, sections: list[tuple[str, str, dict]],
+                 binary: Path = BINARY):
+        self.folder, self.name, self.binary = Path(folder), name, binary
         self.folder.mkdir(parents=True, exist_ok=True)
         self.config = self.folder / f"{name}.uci"
         self.socket = self.folder / f"{name}.sock"
@@ -43,10 +44,10 @@ class Exporter:
 
     def start(self) -> "Exporter":
         """Start it; PlatformError if it does not answer on its status socket."""
-        if not BINARY.exists():
-            raise PlatformError(f"{BINARY.relative_to(REPO)} is not built; run `make build`")
+        if not self.binary.exists():
+            raise PlatformError(f"{self.binary.relative_to(REPO)} is not built; run `make build`")
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([BINARY, "run", "-c", self.config], stdout=log, stderr=log,
+            self.process = subprocess.Popen([self.binary, "run", "-c", self.config], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while self.status() is None:
@@ -60,7 +61,7 @@ class Exporter:
 
     def status(self) -> dict | None:
         """Health as the daemon's own `status` command gives it; None while it does not answer."""
-        done = subprocess.run([BINARY, "status", "-c", self.config], capture_output=True, text=True)
+        done = subprocess.run([self.binary, "status", "-c", self.config], capture_output=True, text=True)
         try:
             return json.loads(done.stdout) if done.returncode == 0 else None
         except json.JSONDecodeError:
