@@ -8,7 +8,7 @@ from evaluate import aims, results, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-JUDGED = ("mark", "uplink-cap")
+JUDGED = ("mark", "uplink-cap", "learned-ecn")
 
 
 def of_policy(policy: str) -> tuple[results.Results, list[aims.Aim], int]:
