@@ -7,8 +7,8 @@ from pathlib import Path
 
 #: Low to high: a room may include what stands left of it, and itself. Last src/ itself: the process.
 ROOMS = (
-    "base", "wire", "netlink", "packet", "tc", "helper", "tap", "enrol", "feature", "model", "openflow", "rewrite",
-    "mark", "effect", "congestion", "pipeline",
+    "base", "wire", "netlink", "packet", "sender", "tc", "helper", "tap", "enrol", "feature", "model", "openflow",
+    "rewrite", "mark", "effect", "congestion", "pipeline",
     "sample", "kmod", "replay", "ship", "control", "agent", "collect", ".",
 )
 MOST_FILES = 25  # in a room

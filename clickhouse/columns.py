@@ -48,13 +48,13 @@ class Contract:
 
     @property
     def tables(self) -> list[str]:
-        return self.raw + list(self.document["stream_tables"])
+        return self.raw + [t for t in self.document["stream_tables"] if t not in self.raw]
 
     def types(self, table: str) -> dict[str, str]:
         """column → its type."""
         raw = {t["name"]: t["clickhouse"] for t in self.document["tables"]}
-        found = raw[table] if table in raw else self.document["stream_tables"][table]["columns"]
-        return {c["name"]: c["type"] for c in found}
+        derived = self.document["stream_tables"].get(table, {"columns": []})["columns"]
+        return {c["name"]: c["type"] for c in [*raw.get(table, []), *derived]}
 
     def lines(self, table: str) -> dict[str, str]:
         """column → its line, as in ALTER TABLE … ADD COLUMN."""

@@ -3,7 +3,8 @@
 # Prints the kernel's path.
 set -euo pipefail
 lab=$(cd "$(dirname "$0")" && pwd)
-packages=(hostapd wpasupplicant iw openvswitch-switch tcpdump ethtool iproute2 iputils-ping socat procps)
+packages=(hostapd wpasupplicant iw openvswitch-switch tcpdump ethtool iproute2 iputils-ping socat procps clang \
+    libbpf-dev)
 units=(hostapd wpa_supplicant openvswitch-switch ovs-vswitchd ovsdb-server ovs-record-hostname)
 
 # The guest runs these programs; the host must not. Under systemd their units are masked while the packages are

@@ -6,6 +6,7 @@
 #include "collect/nl80211_parse.h"
 #include "collect/nl80211_station.h"
 #include "collect/rtnetlink_parse.h"
+#include "sender/inet_diag.h"
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -15,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct fuzz {
 	unsigned parser;
+	bool diag; /* instead: of sock_diag */
 	struct nl80211_station station;
 };
 
@@ -26,6 +28,7 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	struct oal_beacon_row beacon;
 	struct oal_queue_row queue;
 	struct address_entry entry;
+	struct sender_look look;
 	struct nl_attr info;
 	char kind[QDISC_KIND];
 	int ifindex;
@@ -33,6 +36,10 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	bool own;
 
 	(void)h;
+	if (f->diag) {
+		inet_diag_parse(payload, len, &look);
+		return;
+	}
 	if (f->parser < 4) { /* generic netlink */
 		if (len < GENL_HDRLEN)
 			return;
@@ -69,6 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 1, size - 1);
 	memset(&f, 0, sizeof f);
 	f.parser = data[0] % 6;
+	f.diag = data[0] & 128;
 	w.dump = data[0] & 64;
 	netlink_walk(&w, copy, size - 1);
 	netlink_walk(&w, copy, size - 1); /* a second sample meets the state that the first left */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SENDERS_ROOM = 1 << 19 }; /* bytes of a sampler's ring: rows of a round's slices while the tick thread rests */
+
 int collectors_check(const struct config *c, char *err, size_t err_size)
 {
 	int ret = 0;
@@ -38,7 +40,8 @@ static int sampler_for(struct collectors *c, const struct collector_env *env, en
 			*out = c->samplers[i];
 			return 0;
 		}
-	ret = sampler_new(out, name, samples_room(env->config->exporter.max_stations));
+	ret = sampler_new(out, name, samples_room(env->config->exporter.max_stations) +
+					     (env->config->n_tcp ? SENDERS_ROOM : 0));
 	if (ret)
 		snprintf(err, err_size, "sampler of %s: %s", name, strerror(-ret));
 	else

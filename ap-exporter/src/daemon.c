@@ -84,9 +84,12 @@ static int open_ap(struct daemon *d, const struct daemon *previous, char *err, s
 		.settle_ticks = settle_ticks(),
 		.max_stations = e->max_stations,
 		.max_flows = e->max_flows,
+		.max_senders = d->config.n_tcp ? d->config.tcp.max_connections : 0,
 		.pseudonym_key = d->has_key ? d->key : NULL,
 		.pseudonym_key_len = d->has_key ? PSEUDONYM_KEY_BYTES : 0,
+#ifndef OAL_HOST /* which has no access point to say anything of */
 		.program = &oal_feature_congestion,
+#endif
 		.now_ns = clock_monotonic_ns,
 		.emit = on_batch,
 		.ctx = d,

@@ -127,6 +127,8 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 	json_count(&t, "netlink_errors", h->counts.netlink_errors);
 	json_count(&t, "interface_losses", h->counts.interface_losses);
 	json_count(&t, "counters_mended", h->counts.counters_mended);
+	json_count(&t, "senders_refused", h->counts.senders_refused);
+	json_count(&t, "sender_ends_lost", h->counts.sender_ends_lost);
 	json_count(&t, "batches", p->batches);
 	json_count(&t, "batch_bytes", p->batch_bytes);
 	json_count(&t, "decisions", p->decisions);

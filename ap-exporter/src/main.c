@@ -1,4 +1,4 @@
-/* ap-exporter: lifecycle of the daemon, and its commands. */
+/* ap-exporter, or oal-host: lifecycle of the daemon, and its commands. */
 #include "base/clock.h"
 #include "base/config.h"
 #include "daemon.h"
@@ -9,11 +9,15 @@
 #include "base/loop.h"
 #include "memory.h"
 #include "oal_schema.h"
+#ifdef HAVE_CONGESTION
+#include "congestion/congestion_cli.h"
+#endif
 #include "mark/mark_cli.h"
 #include "rewrite/rwnd_cli.h"
 #include "rpcd.h"
 #include "start.h"
 #include "status.h"
+#include "usage.h"
 #include "base/version.h"
 
 #include <errno.h>
@@ -159,7 +163,7 @@ static int run(const char *path)
 	ret = start(&r, err, sizeof err);
 	if (ret < 0)
 		goto out;
-	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,
+	log_info("%s: " OAL_HERE " %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,
 		 OAL_SETTING_SCHEMA_REVISION);
 	ret = serve(&r);
 	if (ret < 0)
@@ -184,7 +188,7 @@ static int check_config(const char *path)
 		log_error("%s", err);
 		return 1;
 	}
-	printf("%s: good; AP %s\n", path, config.exporter.ap_id);
+	printf("%s: good; " OAL_HERE " %s\n", path, config.exporter.ap_id);
 	return 0;
 }
 
@@ -228,13 +232,9 @@ static int status(const char *path, const char *socket)
 	}
 	ret = status_read(socket, stdout);
 	if (ret < 0)
-		log_error("no answer from %s: %s; is ap-exporter running?", socket, strerror(-ret));
+		log_error("no answer from %s: %s; is " OAL_PROGRAM " running?", socket, strerror(-ret));
 	return ret < 0 ? 1 : 0;
 }
-
-#if defined(HAVE_BPF) || defined(HAVE_OVS)
-#define HAVE_RWND /* a build without backends has no room for the command either */
-#endif
 
 #ifdef HAVE_RWND
 /* Windows or marks, which have a section of that name, as options of the command line say, with a configuration's
@@ -267,36 +267,6 @@ static int by_hand(const char *section, const char *path, const char *options)
 	return marks ? mark_cli(&config.mark, stdin, stdout) : rwnd_cli(&config.rwnd, stdin, stdout);
 }
 #endif
-
-static int usage(FILE *f)
-{
-	fprintf(f, "usage: ap-exporter [run] [-c FILE]      collect and send until SIGTERM; SIGHUP reads FILE again\n"
-		   "       ap-exporter check-config [-c FILE]  say whether FILE is good and can work here\n"
-		   "       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
-		   "       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
-		   "       ap-exporter count CAPTURE         what a capture holds\n"
-#ifdef HAVE_AGENT
-		   "       ap-exporter enrol [-c FILE] TICKET|-  gets this AP's key, certificate and key files with a "
-		   "one-time ticket (-: from standard input)\n"
-		   "       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and "
-		   "whether it would be taken, as JSON\n"
-		   "       ap-exporter rpcd list | call METHOD  the ubus object of OpenWrt's rpcd\n"
-		   "       ap-exporter predict BUNDLE        class and window for each line of features on standard "
-		   "input\n"
-#endif
-#ifdef HAVE_RWND
-		   "       ap-exporter rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE "
-		   "--max-flows N]\n"
-		   "                                         rewrites receive windows as commands on standard input "
-		   "say (type one: it tells which there are)\n"
-		   "       ap-exporter mark [-c FILE | --backend bpf|ovs --interface PORT,… --bridge BRIDGE "
-		   "--max-stations N]\n"
-		   "                                         sets CE in packets to stations, the same way\n"
-#endif
-		   "       ap-exporter options               every option of FILE, with default, range and meaning\n"
-		   "FILE is in UCI format; default " CONFIG_PATH "\n");
-	return f == stderr ? 2 : 0;
-}
 
 /* --max-flows 8 as `option max_flows '8'`; its length, or 0 if there is no room. */
 static size_t option_line(char *line, size_t size, const char *name, const char *value)
@@ -349,7 +319,7 @@ int main(int argc, char **argv)
 			break;
 		case 'h': return usage(stdout);
 		case 'v':
-			printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION);
+			printf(OAL_PROGRAM " %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION);
 			return 0;
 		default: return usage(stderr);
 		}
@@ -367,6 +337,10 @@ int main(int argc, char **argv)
 #ifdef HAVE_RWND
 	if ((!strcmp(command, "rwnd") || !strcmp(command, "mark")) && !argc)
 		return by_hand(command, path, rwnd_options);
+#endif
+#ifdef HAVE_CONGESTION
+	if (!strcmp(command, "congestion") && argc <= 1)
+		return congestion_cli(argc ? argv[0] : "", stdin, stdout);
 #endif
 	if (!strcmp(command, "options") && !argc) {
 		config_print_options(stdout);

@@ -1,5 +1,7 @@
 #include "status.h"
 
+#include "base/version.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +61,7 @@ int status_open(struct status **out, const char *path, status_fill fill, void *c
 		close(other);
 		free(s);
 		snprintf(err, err_size,
-			 "another ap-exporter answers at %s: stop it, or set another 'option status_socket'", path);
+			 "another " OAL_PROGRAM " answers at %s: stop it, or set another 'option status_socket'", path);
 		return -EADDRINUSE;
 	}
 	if (other == -ECONNREFUSED)

@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -23,9 +22,9 @@ from sentences import skip_all
 BINARY = Path(__file__).resolve().parent.parent / "build/host/oal-host"
 CGROUPS = [Path(line.split()[1]) for line in Path("/proc/mounts").read_text().splitlines()
            if line.split()[2] == "cgroup2"]
-MODEL = struct.Struct("=Q8i2I")  # struct oal_lc_model of policies/loss-cause/ca.h
+MODEL = struct.Struct("=Q16q2I2I")  # struct oal_lc_model of policies/loss-cause/ca.h
 #: No fit: whatever the round trip, a loss is one of the air; no limit of windows kept one after the other.
-ALWAYS_AIR = MODEL.pack(0, 0, 0, 0, 4096, 0, 0, 0, 1 << 19, 1, 255).hex()
+ALWAYS_AIR = MODEL.pack(0, 0, 0, 0, 0, 1, 1 << 16, 0, 0, 0, 0, 0, 0, 0, 1 << 28, 0, 0, 2, 1, 255, 0).hex()
 
 # The host: listens, accepts connections, sends without end to those that ask for it; connects where it is told to.
 # Answers each line with the congestion control of a connection, or what it has sent.

@@ -60,6 +60,7 @@ from model_columns import (  # noqa: E402
     REGISTRY,
     RELEASE,
     ROLLOUT,
+    SENDER_SESSION,
     SENDER_TCP,
     TREE_DECISION,
 )
@@ -204,6 +205,7 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
         ),
         "rollout": (ROLLOUT, shipped()),
         "sender_tcp": (SENDER_TCP, f"(SELECT * FROM {instants()} WHERE a = 1)"),
+        "sender_session": (SENDER_SESSION, f"(SELECT * FROM {instants()} WHERE a = 1 AND us % 1000000 = 0)"),
         "batch": (batch(t0_us), f"(SELECT * FROM {positions('batch', 3, 1)} WHERE e < 2 OR m % 4 = 0)"),
     }
     types = Contract().types

@@ -136,6 +136,42 @@ SENDER_TCP = {
     "clock_offset_us": "toInt64(-40 + h % 9)",
     "clock_offset_error_us": "toUInt32(120)",
 }
+# A connection a second of the host that sends, to one of five networks; the last of each ten was over before a look.
+SESSION_SEEN = "us % 10000000 < 9000000"
+SENDER_SESSION = {
+    "ap_id": "'server'",
+    "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
+    "boot_id": "7",
+    "flow_id": "cityHash64(a, us, 'session')",
+    "client_addr": "toIPv6(concat('::ffff:10.', toString(h % 5), '.0.', toString(1 + h % 200)))",
+    "server_addr": "toIPv6('::ffff:192.0.2.1')",
+    "client_port": "toUInt16(40000 + h % 20000)",
+    "server_port": "toUInt16(443)",
+    "congestion_control": f"if({SESSION_SEEN}, if(h % 2, 'cubic', 'bbr'), '')",
+    "client_prefix": "toInt64(655360 + h % 5 * 256)",
+    "end_known": "toUInt8(if(h % 50, 1, 2))",
+    "seen_us": f"if({SESSION_SEEN}, toNullable(toUInt64(200000 + h % 4000000)), NULL)",
+    "rtt_looks": f"toUInt32(if({SESSION_SEEN}, 2 + h % 40, 0))",
+    "rtt_min_us": f"if({SESSION_SEEN}, toNullable(toUInt32(20000 + h % 3000)), NULL)",
+    "rtt_mean_us": f"if({SESSION_SEEN}, toNullable(toUInt32(24000 + h % 3000)), NULL)",
+    "rtt_p95_us": f"if({SESSION_SEEN}, toNullable(toUInt32(31000 + h % 9000)), NULL)",
+    "rtt_us": "toUInt32(23000 + h % 3000)",
+    "rttvar_us": "toUInt32(2000 + h % 900)",
+    "min_rtt_us": "toUInt32(19000 + h % 900)",
+    "bytes_acked": "toUInt64(100000 + h % 3000000)",
+    "segs_out": "toUInt32(80 + h % 2200)",
+    "data_segs_out": "toUInt32(70 + h % 2200)",
+    "retrans_pkts": "toUInt32(h % 9)",
+    "delivered_pkts": "toNullable(toUInt32(70 + h % 2200))",
+    "delivered_ce_pkts": "toNullable(toUInt32(h % 4))",
+    "reorderings": "toNullable(toUInt32(h % 2))",
+    "reordering_pkts": "toUInt32(3)",
+    "delivery_rate_bps": "toUInt64(8000000 + h % 9000000)",
+    "busy_us": "toUInt64(100000 + h % 3000000)",
+    "rwnd_limited_us": "toUInt64(h % 9000)",
+    "cwnd_bytes": "toUInt32(14480 + h % 60 * 1448)",
+    "mss_bytes": "toUInt16(1448)",
+}
 # Every second. Congested access points enforce, those with a bad link are in shadow mode, the others have no policy.
 # Flows are clamped (in shadow mode: would be) for half of each 63 s, and the guard reverts every 100 s.
 CLAMPS = "if(sin(m / 40 + a + 1) > 0, toUInt32(2 + h % 4), 0)"

@@ -111,7 +111,8 @@ def test_addresses_live_for_seven_days_only(filled):
         " 'payload') AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE"
         " '%MergeTree')"
     )
-    assert {r[0] for r in rows} == {"packet", "flow", "flow_1m", "dead_letter"}
+    assert {r[0] for r in rows} == {"packet", "flow", "flow_1m", "dead_letter", "sender_tcp",
+                                     "sender_session"}
     for (table,) in rows:
         assert "toIntervalDay(7)" in filled.query(f"SHOW CREATE TABLE {table}"), table
 

@@ -335,3 +335,44 @@ def test_counters_are_named_as_in_the_contract(database):
     database.insert("counter_refresh", rows)
     found = database.rows(f"SELECT device, counter, period_ms FROM v_counter_refresh({RANGE})")
     assert sorted(found) == sorted(expected)
+
+
+def test_sessions_of_hosts_are_summed_by_network_and_congestion_control(database):
+    """Two networks of IPv4 and one of IPv6; one connection was over before the first look, one without a round trip."""
+    def session(second: int, client: str, prefix: int, control: str, **values) -> dict:
+        of = dict.fromkeys(("bytes_acked", "data_segs_out", "retrans_pkts", "rtt_looks", "min_rtt_us", "busy_us",
+                            "rwnd_limited_us", "sndbuf_limited_us"), 0) | dict.fromkeys(
+                                ("delivered_pkts", "delivered_ce_pkts", "rtt_mean_us", "rtt_p95_us"))
+        return {"ap_id": "cache", "ts": f"2026-11-20 00:00:{second:02d}", "boot_id": 1, "client_addr": client,
+                "client_prefix": prefix, "congestion_control": control, "end_known": 1, **of, **values}
+
+    looked = {"rtt_looks": 4, "rtt_mean_us": 30_000, "rtt_p95_us": 50_000, "min_rtt_us": 20_000}
+    database.insert("sender_session", [
+        session(1, "::ffff:192.168.1.7", 0xC0A801, "bbr", bytes_acked=9_000_000, data_segs_out=6400, retrans_pkts=64,
+                busy_us=4_000_000, rwnd_limited_us=1_000_000, delivered_pkts=6000, delivered_ce_pkts=60, **looked),
+        session(2, "::ffff:192.168.1.9", 0xC0A801, "bbr", end_known=2, bytes_acked=1_000_000),
+        session(3, "::ffff:192.168.1.9", 0xC0A801, "", bytes_acked=500),
+        session(4, "2001:db8:0:7::1", 0x20010DB800000007, "cubic", bytes_acked=400),
+        session(5, "fd00:1::1", int.from_bytes(bytes.fromhex("fd00000100000000"), "big") - (1 << 64), "cubic",
+                bytes_acked=300)
+    ])
+    assert database.rows(
+        "SELECT client_network, congestion_control, sessions, retrans_ratio, ce_ratio, rtt_min_ms, rtt_mean_ms,"
+        " rtt_p95_ms, busy_kbps, limited_by_ends_ratio, ends_missed, unseen"
+        f" FROM v_sender_sessions({RANGE}) FORMAT TSVRaw"
+    ) == [["192.168.1.0/24", "bbr", "2", "0.01", "0.01", "20", "30", "50", "20000", "0.25", "1", "0"],
+          ["192.168.1.0/24", "", "1", *["\\N"] * 7, "0", "1"],
+          ["2001:db8:0:7::/64", "cubic", "1", *["\\N"] * 7, "0", "0"],
+          ["fd00:1::/64", "cubic", "1", *["\\N"] * 7, "0", "0"]]
+
+
+def test_rows_of_hosts_and_of_the_labs_sniffer_are_one_table(database):
+    """Each says what it knows; what it does not know is not taken for a measured 0."""
+    seen = {"flow_id": 5, "server_port": 443, "client_port": 40000, "congestion_control": "cubic", "cwnd_bytes": 14480}
+    database.insert("sender_tcp", [{"ts": "2026-11-20 00:00:01", "host": "lab", "clock_offset_us": -40,
+                                    "clock_offset_error_us": 120} | seen])
+    database.insert("sender_tcp", [{"ap_id": "cache", "ts": "2026-11-20 00:00:02", "boot_id": 1, "batch_seq": 4,
+                                    "client_addr": "::ffff:10.0.0.1", "interval_ms": 100, "delivered_pkts": 10} | seen])
+    assert database.rows("SELECT host, ap_id, interval_ms, delivered_pkts, clock_offset_us, clock_offset_error_us"
+                         " FROM sender_tcp WHERE flow_id = 5 ORDER BY ts FORMAT TSVRaw") == [
+                             ["lab", "", "0", "\\N", "-40", "120"], ["cache", "cache", "100", "10", "0", "4294967295"]]

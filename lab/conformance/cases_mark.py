@@ -128,6 +128,10 @@ class MarkAgentKilled(Marks):
         plain = found.plain(ECT1, killed + DEAD_MAN_US)
         r.expect(plain >= 20, f"only {plain} plain datagrams after that second")
         r.figure(f"last mark {late / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+        self.beyond(r, found, killed)
+
+    def beyond(self, r: Result, found: Marked, killed: int) -> None:
+        """What a case expects besides."""
 
 
 class MarkKillFile(Marks):
@@ -218,9 +222,7 @@ class BridgeBothKilled(ByBridge, MarkAgentKilled):
         p.run(2.0)
         p.switch.restarted("br-lan")
 
-    def check(self, r: Result) -> None:
-        super().check(r)
-        found, killed = self.verdict(r), r.event("mark killed")["t_us"]
+    def beyond(self, r: Result, found: Marked, killed: int) -> None:
         r.expect(len(found.marked(ECT1, killed)) >= 20, "the kernel alone marked nothing: the case shows nothing")
         spaced = found.marked(ECT0)
         r.expect(len(spaced) >= 5, f"only {len(spaced)} datagrams with ECT(0) were marked")

@@ -16,9 +16,11 @@ FEW = 20
 #: Rivals by what they look at; `rtt` is a threshold of round trip over the least, the best one on all other seeds.
 RTT_STEPS = np.round(np.geomspace(1.05, 20, 60), 3)
 HEADS = ("balanced accuracy", "queue called queue", "air called air", "queue called air")
-NAMES = {"cause": "the access point", "always": "always queue", "usual": "what its station loses most by",
-         "rtt": "round trip over the least", "kmeans_rtt": "K-means, round trip", "kmeans": "K-means, window, round trip",
-         "kmeans_gated": "the same, where its clusters are some"}
+NAMES = {
+    "cause": "the access point", "always": "always queue", "usual": "what its station loses most by",
+    "rtt": "round trip over the least", "kmeans_rtt": "K-means, round trip", "kmeans": "K-means, window, round trip",
+    "kmeans_gated": "the same, where its clusters are some"
+}
 
 
 def with_rivals(lines: list[dict]) -> list[dict]:

@@ -1,24 +1,23 @@
 """What a sender alone can say of a loss, from rows of `sender_tcp`: the rivals of a diagnosis at the access point.
 
-`kmeans` is the published way (Moriyama and others, policies/loss-cause): of each connection, points of congestion window
-and round trip, means of three; two clusters; a loss is of the queue where the newest point before it is in the cluster
-of large windows and round trips. What the paper leaves open is as the policy has it: logarithms, z-scores; where the
-centres' signs disagree, always the queue. `kmeans_gated` calls all of a connection's losses the queue's, too, where the
-clusters are none (silhouette below 0.5) or their round trips are alike (less than 1.5 times). `kmeans_rtt` has round
-trips alone."""
+`kmeans` is the published way (Moriyama and others, policies/loss-cause): of each connection, points of congestion
+window and round trip, means of three; two clusters; a loss is of the queue where the newest point before it is in the
+cluster of large windows and round trips. What the paper leaves open is as the policy has it (kmeans.yaml): logarithms,
+z-scores; where the centres' signs disagree, always the queue. `kmeans_gated` calls all of a connection's losses the
+queue's, too, where the clusters are none. `kmeans_rtt` has round trips alone."""
 import bisect
 import collections
 
 import numpy as np
+import yaml
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
+from .methods import POLICIES
+
 CLASSES = ("kmeans", "kmeans_gated", "kmeans_rtt")
 COLUMNS = ("cwnd_pkts", "rtt_us", "min_rtt_us", *CLASSES)
-POINTS_MEAN = 3
-#: With fewer points a connection has no clusters of its own: then those of all connections of the run count.
-MIN_POINTS = 100
-MIN_SILHOUETTE, MIN_RTT_RATIO = 0.5, 1.5
+SAYS = yaml.safe_load((POLICIES / "loss-cause/kmeans.yaml").read_text(encoding="utf-8"))
 SILHOUETTE_POINTS = 600  # of a connection, evenly spread
 
 
@@ -33,7 +32,7 @@ class Clusters:
         self.queue = None
         if len(np.unique(at, axis=0)) < 2:
             return
-        self.fitted = KMeans(2, n_init=10, max_iter=300, random_state=0).fit(at)
+        self.fitted = KMeans(2, n_init=SAYS["n_init"], max_iter=SAYS["max_iter"], random_state=0).fit(at)
         centres = self.fitted.cluster_centers_
         high = centres > centres[::-1]
         if high[0].all() != high[1].all():
@@ -43,7 +42,7 @@ class Clusters:
             labels = self.fitted.labels_[few]
             apart = silhouette_score(at[few], labels) if 1 < len(set(labels)) else 0
             rtt = np.expm1(centres[:, -1] * self.scale[-1] + self.mean[-1])
-            if apart < MIN_SILHOUETTE or rtt.max() < MIN_RTT_RATIO * rtt.min():
+            if apart < SAYS["min_silhouette"] or rtt.max() < SAYS["min_rtt_ratio"] * rtt.min():
                 self.queue = None
 
     def of(self, point: np.ndarray) -> str:
@@ -62,7 +61,7 @@ class Sender:
         self.us = [row["ts"] - row["clock_offset_us"] * (row["clock_offset_error_us"] < 0xFFFFFFFF) for row in calm]
         self.least = [row["min_rtt_us"] for row in calm]
         raw = np.array([(row["cwnd_bytes"] / row["mss_bytes"], row["rtt_us"]) for row in calm], float).reshape(-1, 2)
-        self.points = np.array([raw[max(0, n - POINTS_MEAN + 1):n + 1].mean(axis=0) for n in range(len(raw))])
+        self.points = np.array([raw[max(0, n - SAYS["points_mean"] + 1):n + 1].mean(axis=0) for n in range(len(raw))])
 
     def at(self, us: float) -> int | None:
         """The newest point before a time."""
@@ -79,11 +78,11 @@ def add(lines: list[dict], rows: list[dict], one_way_us: float) -> None:
         of_flow[row["flow_id"]].append(row)
     senders = {flow: sender for flow, mine in of_flow.items() if len((sender := Sender(mine)).points)}
     every = np.concatenate([sender.points for sender in senders.values()]) if senders else np.zeros((0, 2))
-    fitted: dict = {}
+    fitted: dict = {}  # connections with few points have those of all connections of the run
 
     def clusters(flow: int, name: str) -> Clusters:
         own = senders[flow].points
-        key = (flow if len(own) >= MIN_POINTS else None, name)
+        key = (flow if len(own) >= SAYS["min_points"] else None, name)
         if key not in fitted:
             points = own if key[0] is not None else every
             fitted[key] = Clusters(points[:, 1:] if name == "kmeans_rtt" else points, name == "kmeans_gated")

@@ -4,8 +4,8 @@
  * the law of ca.h takes for one of the air does not lower the window. The same as ca.bpf.c, hook by hook.
  *
  * /proc/oal_lc_model takes a struct oal_lc_model, and is read as one; /proc/oal_lc_counts says why windows were kept
- * and lowered; /proc/oal_lc_check takes a history (ca_check.h) and is read as what is decided in it. `usable` of 2 is no
- * model but the truth, which only a lab knows: what decides then is where the first missing packet was lost.
+ * and lowered; /proc/oal_lc_check takes a history (ca_check.h) and is read as what is decided in it. `usable` of 2 is
+ * no model but the truth, which only a lab knows: what decides then is where the first missing packet was lost.
  */
 #include <linux/init.h>
 #include <linux/ktime.h>

@@ -74,6 +74,10 @@ def test_the_command_writes_the_model_and_keeps_the_run_in_mlflow(tmp_path, mlfl
     from mlflow import MlflowClient
 
     said = capsys.readouterr().out
+    page = " ".join((ROOT / "policies/loss-cause/README.md").read_text().split())
+    assert "10000 points of 907 connections; silhouette 0.36" in said and "the larger window has the smaller" in said
+    assert "of 907 in the capture *learning* the larger window has the smaller round trip, and their silhouette is" \
+           " 0.36" in page
     client = MlflowClient(mlflow_uri, mlflow_uri)
     run = client.get_run(said.split()[-1])
     assert client.get_experiment(run.info.experiment_id).name == "loss-cause"

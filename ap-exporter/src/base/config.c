@@ -63,7 +63,7 @@ static int close_section(struct reading *r, char *err, size_t err_size)
 static int open_section(void *ctx, const char *type, const char *name, char *err, size_t err_size)
 {
 	struct reading *r = ctx;
-	int ret = close_section(r, err, err_size);
+	int ret = close_section(r, err, err_size), len;
 
 	if (ret < 0)
 		return ret;
@@ -86,10 +86,9 @@ static int open_section(void *ctx, const char *type, const char *name, char *err
 		defaults(s, r->base);
 		return 0;
 	}
-	snprintf(err, err_size,
-	         "unknown section type '%.64s'; known: exporter nl80211 qdisc packet tap beacon neigh replay kafka "
-	         "file agent rwnd mark",
-	         type);
+	len = snprintf(err, err_size, "unknown section type '%.64s'; known:", type);
+	for (size_t i = 0; i < config_n_sections && len > 0 && (size_t)len < err_size; i++)
+		len += snprintf(err + len, err_size - (size_t)len, " %s", config_sections[i].type);
 	return -EINVAL;
 }
 
@@ -277,7 +276,7 @@ static int check(struct config *c, char *err, size_t err_size)
 			wrong = "option 'ap_id' has a character other than letters, digits, '.', '_' and '-'";
 #ifndef HAVE_KAFKA
 	if (!wrong && c->n_kafka)
-		wrong = "section 'kafka': this ap-exporter was built without Kafka; "
+		wrong = "section 'kafka': this " OAL_PROGRAM " was built without Kafka; "
 		        "use the package with it, or a section 'file'";
 #endif
 	if (!wrong && c->n_kafka) {
@@ -291,7 +290,7 @@ static int check(struct config *c, char *err, size_t err_size)
 	}
 #ifndef HAVE_AGENT
 	if (!wrong && c->n_agent)
-		wrong = "section 'agent': this ap-exporter was built without the agent; use the package with it";
+		wrong = "section 'agent': this " OAL_PROGRAM " was built without the agent; use the package with it";
 #endif
 	if (!wrong && c->n_agent &&
 	    (strncmp(c->agent.url, "https://", 8) || !c->agent.url[8] || strpbrk(c->agent.url, " ?#\"")))
@@ -308,8 +307,9 @@ static int check(struct config *c, char *err, size_t err_size)
 		wrong = wrong_radios(c);
 	if (!wrong)
 		wrong = wrong_taps(c);
-	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_tap && !c->n_beacon && !c->n_replay)
-		wrong = "nothing to collect: add a section like 'nl80211', 'tap' or 'replay'";
+	if (!wrong && !c->n_tcp && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_tap && !c->n_beacon &&
+	    !c->n_replay)
+		wrong = "nothing to collect: add a section like " OAL_COLLECTS;
 	if (c->n_rwnd)
 		clients_ports(c, c->rwnd.interface, sizeof c->rwnd.interface);
 	if (c->n_mark)

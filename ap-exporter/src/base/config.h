@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/version.h"
 #include "oal_policy.h"
 
-#define CONFIG_PATH "/etc/config/ap-exporter"
+#define CONFIG_PATH OAL_CONFIG_PATH
 #define CONFIG_NAME 64   /* ids and names */
 #define CONFIG_FILE 256  /* paths, broker lists */
 #define CONFIG_IF 16     /* interface names (IFNAMSIZ) */
@@ -66,6 +67,14 @@ struct config_neigh {
 	bool enabled;
 	char interface[CONFIG_IF];
 	uint32_t interval_ms;
+};
+
+/* TCP connections of this host, as their sender. */
+struct config_tcp {
+	bool enabled;
+	char port[CONFIG_NAME], peer[CONFIG_FILE]; /* lists; empty: any */
+	bool loopback, looks, sessions;
+	uint32_t interval_ms, cpu_permille, max_connections;
 };
 
 struct config_replay {
@@ -132,14 +141,15 @@ struct config {
 	struct config_tap tap[CONFIG_EACH];
 	struct config_beacon beacon[CONFIG_EACH];
 	struct config_neigh neigh[CONFIG_EACH];
+	struct config_tcp tcp;
 	struct config_replay replay[CONFIG_EACH];
 	struct config_kafka kafka;
 	struct config_file file;
 	struct config_agent agent;
 	struct config_rwnd rwnd;
 	struct config_mark mark;
-	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_tap, n_beacon, n_neigh, n_replay, n_kafka, n_file,
-		n_agent, n_rwnd, n_mark;
+	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_tap, n_beacon, n_neigh, n_tcp, n_replay, n_kafka,
+		n_file, n_agent, n_rwnd, n_mark;
 };
 
 /*

@@ -13,18 +13,24 @@
 static const struct config_option exporter_options[] = {
 	ENABLED(exporter),
 	T(exporter, ap_id, "", false, false,
-	  "name of this AP: the Kafka key, and the CN of its certificate; empty: the host's name"),
-	T(exporter, site, "", false, false, "site the AP belongs to"),
+	  "name of this " OAL_HERE ": the Kafka key, and the CN of its certificate; empty: the host's name"),
+	T(exporter, site, "", false, false, "site the " OAL_HERE " belongs to"),
 	T(exporter, user, "", false, false, "user to become once everything is open; empty: stay"),
-	T(exporter, status_socket, "/var/run/ap-exporter.sock", false, false,
+	T(exporter, status_socket, OAL_STATUS_SOCKET, false, false,
 	  "unix socket that answers with health as JSON; empty: none"),
 	T(exporter, pseudonym_key, "", false, false,
-	  "file with a key of 16 bytes: addresses leave the AP as keyed hashes; empty: as they are"),
+	  "file with a key of 16 bytes: addresses leave the " OAL_HERE " as keyed hashes; empty: as they are"),
 	N(exporter, max_stations, 64, 1, 512, "stations followed at once"),
 	N(exporter, max_flows, 512, 16, 4096, "TCP flows followed at once"),
 	N(exporter, sampling_cpu_percent, 5, 1, 100,
 	  "most of one core that asking the kernel may take, kernel included; beyond it things are sampled less often"),
 };
+static const struct config_option qdisc_options[] = {
+	ENABLED(qdisc),
+	T(qdisc, interface, "", true, false, "interface whose queueing disciplines are sampled"),
+	N(qdisc, interval_ticks, 1, 1, 2500, "ticks between samples"),
+};
+#ifndef OAL_HOST
 static const struct config_option nl80211_options[] = {
 	ENABLED(nl80211),
 	T(nl80211, interface, "", true, false, "AP interface"),
@@ -38,11 +44,6 @@ static const struct config_option nl80211_options[] = {
 	N(nl80211, channel_interval_ticks, 25, 1, 2500,
 	  "ticks between reads of the channel survey; at least 25: some drivers ask their firmware for it"),
 	N(nl80211, queue_interval_ticks, 5, 1, 2500, "ticks between reads of the interface's own transmit queue"),
-};
-static const struct config_option qdisc_options[] = {
-	ENABLED(qdisc),
-	T(qdisc, interface, "", true, false, "interface whose queueing disciplines are sampled"),
-	N(qdisc, interval_ticks, 1, 1, 2500, "ticks between samples"),
 };
 static const struct config_option packet_options[] = {
 	ENABLED(packet),
@@ -69,6 +70,22 @@ static const struct config_option neigh_options[] = {
 	  "Wi-Fi side interface of a routed AP: its neighbour table gives a flow its station"),
 	N(neigh, interval_ms, 1000, 100, 60000, "ms between reads"),
 };
+#else
+static const struct config_option tcp_options[] = {
+	ENABLED(tcp),
+	N(tcp, interval_ms, 100, 20, 60000,
+	  "ms between two looks at a connection; more where there are many, see cpu_permille"),
+	N(tcp, cpu_permille, 5, 1, 1000,
+	  "most of one core, in thousandths, that looks may take with all that follows from them; beyond it they are "
+	  "rarer"),
+	T(tcp, port, "", false, true, "ports of this host whose connections count; empty: all"),
+	T(tcp, peer, "", false, true, "networks of the far ends that count, like 192.168.0.0/16; empty: all"),
+	S(tcp, loopback, 0, "1: connections of this host with itself count, too"),
+	S(tcp, looks, 1, "0: no rows while a connection lives, only their sums at its end"),
+	S(tcp, sessions, 1, "0: no rows at a connection's end"),
+	N(tcp, max_connections, 16384, 16, 32768, "connections followed at once"),
+};
+#endif
 static const struct config_option replay_options[] = {
 	ENABLED(replay),
 	T(replay, file, "", true, false, "capture of the file sink, or a pcap or pcapng file of TCP traffic"),
@@ -83,10 +100,11 @@ static const struct config_option kafka_options[] = {
 	ENABLED(kafka),
 	T(kafka, brokers, "", true, true, "HOST:PORT, several as a list or separated by commas"),
 	T(kafka, ca, "", false, false, "PEM file of the authority that signed the brokers"),
-	T(kafka, certificate, "", false, false, "PEM file of this AP's certificate"),
+	T(kafka, certificate, "", false, false, "PEM file of this " OAL_HERE "'s certificate"),
 	T(kafka, key, "", false, false, "PEM file of its private key"),
 	T(kafka, mac_keys, "", false, false,
-	  "file of MAC keys, lines AP_ID SITE KEY_ID BASE64: batches are signed with this AP's; empty: they are not"),
+	  "file of MAC keys, lines AP_ID SITE KEY_ID BASE64: batches are signed with this " OAL_HERE "'s; empty: they "
+	  "are not"),
 	S(kafka, plaintext, 0, "1: no TLS; for a loopback listener only"),
 	T(kafka, topic_prefix, "", false, false, "put before ap.samples.v1, ap.packets.v1 and ap.events.v1"),
 	N(kafka, buffer_kb, 2048, 64, 1048576, "newest batches kept while Kafka is away, KiB before compression"),
@@ -104,7 +122,8 @@ static const struct config_option agent_options[] = {
 	ENABLED(agent),
 	T(agent, url, "", true, false, "push service, like https://push.example.net:8443"),
 	T(agent, ca, "", true, false, "PEM file of the authority that signed the push service"),
-	T(agent, cert, "", true, false, "PEM file of this AP's certificate; %s in it stands for the AP's id"),
+	T(agent, cert, "", true, false,
+	  "PEM file of this " OAL_HERE "'s certificate; %s in it stands for the " OAL_HERE "'s id"),
 	T(agent, key, "", true, false, "PEM file of its private key; %s likewise"),
 	T(agent, trusted_keys, "", true, false,
 	  "file of public keys, one a line (ed25519 BASE64 NAME role=R scope=S max_mode=M): only bundles that one "
@@ -118,6 +137,7 @@ static const struct config_option agent_options[] = {
 	N(agent, neighbours_s, 5, 0, 3600,
 	  "s between questions about the other APs on a radio's channel; 0: it does not ask"),
 };
+#ifndef OAL_HOST
 static const struct config_option rwnd_options[] = {
 	ENABLED(rwnd),
 	T(rwnd, mode, "shadow", false, false,
@@ -149,6 +169,7 @@ static const struct config_option mark_options[] = {
 	  "while this file exists nothing is marked; empty: none"),
 	N(mark, max_stations, 64, 1, 512, "stations marked at once, at most"),
 };
+#endif
 
 #define SECTION(t, n, hlp) \
 	{ #t, \
@@ -161,18 +182,26 @@ static const struct config_option mark_options[] = {
 	  hlp }
 
 const struct config_section config_sections[] = {
-	SECTION(exporter, n_exporter, "the AP and the daemon"),
+	SECTION(exporter, n_exporter, "the " OAL_HERE " and the daemon"),
+#ifdef OAL_HOST
+	SECTION(tcp, n_tcp, "collector: TCP connections of this host"),
+#else
 	SECTION(nl80211, n_nl80211, "collector: stations, channel and interface queue of a Wi-Fi interface"),
+#endif
 	SECTION(qdisc, n_qdisc, "collector: queueing disciplines of an interface"),
+#ifndef OAL_HOST
 	SECTION(packet, n_packet, "collector: TCP headers on a wired port"),
 	SECTION(tap, n_tap, "collector: TCP headers on a Wi-Fi port, before NAT"),
 	SECTION(beacon, n_beacon, "collector: neighbour BSSs in an interface's scan results"),
 	SECTION(neigh, n_neigh, "collector: addresses of stations, on a routed AP"),
+#endif
 	SECTION(replay, n_replay, "collector: plays a file as one or several APs"),
 	SECTION(kafka, n_kafka, "sink: Kafka"),
 	SECTION(file, n_file, "sink: a capture file"),
 	SECTION(agent, n_agent, "pulls models from the push service, and predicts with them"),
+#ifndef OAL_HOST
 	SECTION(rwnd, n_rwnd, "control: lowers receive windows of flows before a queue overflows"),
 	SECTION(mark, n_mark, "control: sets CE in packets to stations that wait, where they have ECT"),
+#endif
 };
 const size_t config_n_sections = sizeof config_sections / sizeof config_sections[0];

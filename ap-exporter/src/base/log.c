@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/version.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -8,7 +10,7 @@
 static void line(const char *level, const char *fmt, va_list ap)
 {
 	char buf[1024];
-	int n = snprintf(buf, sizeof buf, "ap-exporter: %s", level);
+	int n = snprintf(buf, sizeof buf, OAL_PROGRAM ": %s", level);
 	int m = vsnprintf(buf + n, sizeof buf - (size_t)n - 1, fmt, ap);
 
 	if (m < 0)

@@ -2,11 +2,15 @@
 
 #include "pipeline/pipeline.h"
 
+#ifdef OAL_HOST
+const struct collector_ops *const collector_all[] = { &collect_tcp, &collect_qdisc, &collect_replay, NULL };
+#else
 /* Packets before everything that counts them; addresses before the packets of the next tick. */
 const struct collector_ops *const collector_all[] = {
 	&collect_packet, &collect_tap,    &collect_nl80211, &collect_qdisc,
 	&collect_beacon, &collect_neigh, &collect_replay, NULL,
 };
+#endif
 
 void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats *more)
 {

@@ -84,7 +84,7 @@ struct collector_ops {
 void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats *more);
 
 extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_tap, collect_beacon,
-	collect_neigh, collect_replay;
+	collect_neigh, collect_tcp, collect_replay;
 
 /* All of them; ends with NULL. */
 extern const struct collector_ops *const collector_all[];

@@ -16,7 +16,7 @@
 enum {
 	CONGESTION_MAX_TTL_MS = 60000, /* a dead agent means the system's congestion control within a minute */
 	CONGESTION_NAME_BYTES = 16,
-	CONGESTION_MODEL_BYTES = 160, /* struct oal_lc_model of policies/loss-cause/ca.h */
+	CONGESTION_MODEL_BYTES = 152, /* struct oal_lc_model of policies/loss-cause/ca.h */
 };
 
 /* Addresses with these leading bits; IPv4 as ::ffff:a.b.c.d, so that its bits count from 96 on. */

@@ -65,7 +65,7 @@ static const char *carry_out(struct congestion *c, const char *line)
 	uint8_t model[CONGESTION_MODEL_BYTES];
 	struct congestion_prefix p;
 	unsigned ttl_ms = 0;
-	const int words = sscanf(line, "%15s %63s %321s %9u %c", verb, to, what, &ttl_ms, &rest);
+	const int words = sscanf(line, "%15s %63s %305s %9u %c", verb, to, what, &ttl_ms, &rest);
 	int ret;
 
 	if (words == 2 && !strcmp(verb, "release") && !strcmp(to, "all")) {

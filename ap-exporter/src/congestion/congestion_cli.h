@@ -2,7 +2,7 @@
  * each is answered by a line of JSON:
  *
  *   choose PREFIX NAME TTL_MS     connections to PREFIX that begin have the congestion control NAME
- *   model PREFIX HEX TTL_MS       those with oal_lc keep their window by this model (struct oal_lc_model, 320 digits)
+ *   model PREFIX HEX TTL_MS       those with oal_lc keep their window by this model (struct oal_lc_model, 304 digits)
  *   release PREFIX|all            neither of these any more
  *   stats                         what was counted
  *   quit                          as the end of the input: everything ends

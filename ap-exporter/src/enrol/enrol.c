@@ -8,6 +8,7 @@
 #include "enrol/issued.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "enrol/ticket.h"
 
 #include <errno.h>
@@ -195,17 +196,24 @@ static void print_result(const struct config *c, const struct ticket *t, const s
 	for (i = 0; i < files->n; i++)
 		printf("wrote %s\n", files->file[i].path);
 	if (now_us < id.not_before_us || now_us > id.not_after_us)
-		printf("this AP's clock is wrong: it says %s, and the certificate just made is valid from %s to %s; "
-		       "set the clock before the exporter is started, or what it sends has wrong times\n",
+		printf("this " OAL_HERE "'s clock is wrong: it says %s, and the certificate just made is valid from %s "
+		       "to %s; set the clock before the exporter is started, or what it sends has wrong times\n",
 		       now, from, until);
 	if (c->exporter.named && !strcmp(c->exporter.site, t->site))
 		return;
 	printf("now set:\n");
+#ifdef OAL_HOST
+	if (!c->exporter.named)
+		printf("option ap_id '%s'\n", t->ap_id);
+	if (strcmp(c->exporter.site, t->site))
+		printf("option site '%s'\n", t->site);
+#else
 	if (!c->exporter.named)
 		printf("uci set ap-exporter.@exporter[0].ap_id='%s'\n", t->ap_id);
 	if (strcmp(c->exporter.site, t->site))
 		printf("uci set ap-exporter.@exporter[0].site='%s'\n", t->site);
 	printf("uci commit ap-exporter\n");
+#endif
 }
 
 static int store(const struct config *c, const struct ticket *t, const struct issued *issued, const char *key,

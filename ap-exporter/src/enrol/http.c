@@ -167,7 +167,7 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 	SET(CURLOPT_URL, url);
 	SET(CURLOPT_PRIVATE, r);
 	SET(CURLOPT_ERRORBUFFER, r->curl_error);
-	SET(CURLOPT_USERAGENT, "ap-exporter/" OAL_VERSION);
+	SET(CURLOPT_USERAGENT, OAL_PROGRAM "/" OAL_VERSION);
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_QUICK_EXIT, 1L); /* a shutdown does not wait for a name server */
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);

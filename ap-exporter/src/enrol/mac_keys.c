@@ -9,6 +9,7 @@
 
 #include "wire/base64.h"
 #include "base/text_file.h"
+#include "base/version.h"
 #include "base/words.h"
 
 #define A_LINE "a line is: AP_ID SITE KEY_ID BASE64-OF-32-BYTES (site - for none, key id 1 to 255)"
@@ -232,7 +233,8 @@ int mac_keys_check(const struct mac_keys *k, const char *path, const char *ap_id
 		         path, ap_id, e->site, site);
 	else
 		snprintf(err, err_size,
-		         "%s: no MAC key for AP %s: its batches would be refused; enrol it (ap-exporter enrol), or set "
+		         "%s: no MAC key for AP %s: its batches would be refused; enrol it (" OAL_PROGRAM
+		         " enrol), or set "
 		         "'option ap_id' to the name that it was enrolled with",
 		         path, ap_id);
 	return -ENOENT;

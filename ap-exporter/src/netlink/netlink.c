@@ -92,15 +92,15 @@ static void number(struct netlink_request *r, uint32_t seq)
 	memcpy(r->bytes + offsetof(struct nlmsghdr, nlmsg_seq), &seq, sizeof seq);
 }
 
-/* Reads datagrams until the walk is done. The kernel answers inside send() and recv(): what is not there then will not
- * come. */
-static int receive(struct netlink *nl, struct netlink_walk *w)
+/* Reads datagrams until the walk is done: 1, or `most` of them: 0. The kernel answers inside send() and recv(): what is
+ * not there then will not come. */
+static int receive_some(struct netlink *nl, struct netlink_walk *w, unsigned most)
 {
 	struct iovec into[AT_ONCE] = { { nl->buf[0], BUFFER }, { nl->buf[1], BUFFER } };
 	struct mmsghdr messages[AT_ONCE] = { { .msg_hdr = { .msg_iov = &into[0], .msg_iovlen = 1 } },
 					     { .msg_hdr = { .msg_iov = &into[1], .msg_iovlen = 1 } } };
 
-	for (int i = 0; i < MAX_DATAGRAMS;) {
+	for (unsigned i = 0; i < most;) {
 		const int n = recvmmsg(nl->fd, messages, AT_ONCE, MSG_TRUNC, NULL);
 
 		if (n < 0 && errno == EINTR)
@@ -115,10 +115,18 @@ static int receive(struct netlink *nl, struct netlink_walk *w)
 				len = BUFFER;
 			}
 			if (netlink_walk(w, nl->buf[k], len))
-				return 0;
+				return 1;
 		}
 	}
-	return -EOVERFLOW;
+	return 0;
+}
+
+/* All of it. */
+static int receive(struct netlink *nl, struct netlink_walk *w)
+{
+	const int ret = receive_some(nl, w, MAX_DATAGRAMS);
+
+	return ret < 0 ? ret : ret ? 0 : -EOVERFLOW;
 }
 
 static uint32_t since(uint64_t began_us)
@@ -141,6 +149,23 @@ int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, v
 	ret = send(nl->fd, r->bytes, r->len, 0) < 0 ? -errno : receive(nl, &w);
 	result->took_us = since(began_us);
 	return ret ? ret : result->error;
+}
+
+int netlink_dump_begin(struct netlink *nl, struct netlink_request *r, netlink_cb cb, void *ctx, struct netlink_walk *w,
+		       struct netlink_result *result)
+{
+	*result = (struct netlink_result){ 0 };
+	*w = (struct netlink_walk){ .pending = 1, .dump = true, .cb = cb, .ctx = ctx, .result = result };
+	w->seq_first = w->seq_last = ++nl->seq;
+	number(r, nl->seq);
+	return send(nl->fd, r->bytes, r->len, 0) < 0 ? -errno : 0;
+}
+
+int netlink_dump_more(struct netlink *nl, struct netlink_walk *w, unsigned datagrams)
+{
+	const int ret = receive_some(nl, w, datagrams);
+
+	return ret > 0 && w->result->error ? w->result->error : ret;
 }
 
 int netlink_get(struct netlink *nl, struct netlink_request *const *requests, unsigned n, netlink_cb cb, void *ctx,

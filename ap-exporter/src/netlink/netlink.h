@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct netlink;
+struct netlink_walk;
 struct nlmsghdr;
 
 enum { NETLINK_REQUEST_MAX = 128 }; /* bytes: headers, an interface, an address */
@@ -33,7 +34,7 @@ struct netlink_result {
 /* A reply's payload (after nlmsghdr). */
 typedef void (*netlink_cb)(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len);
 
-/* `protocol`: NETLINK_GENERIC or NETLINK_ROUTE. 0 or a negative errno. */
+/* `protocol`: NETLINK_GENERIC, NETLINK_ROUTE or NETLINK_SOCK_DIAG. 0 or a negative errno. */
 int netlink_open(struct netlink **, int protocol);
 void netlink_close(struct netlink *);
 
@@ -43,6 +44,15 @@ void netlink_append(struct netlink_request *, uint16_t type, const void *data, u
 
 /* Sends one dump request and reads it to its end. 0, or a negative errno: of the socket, or the kernel's answer. */
 int netlink_dump(struct netlink *, struct netlink_request *, netlink_cb, void *ctx, struct netlink_result *);
+/*
+ * The same in parts: the kernel waits with the rest of its answer until it is read. netlink_dump_begin() fills `*w`,
+ * whose callback and result are kept until the end; netlink_dump_more() reads at most `datagrams` further ones. 1: that
+ * was all; 0: there is more; negative errno, also the kernel's answer: the dump has ended. One dump at a time of a
+ * socket.
+ */
+int netlink_dump_begin(struct netlink *, struct netlink_request *, netlink_cb, void *ctx, struct netlink_walk *w,
+		       struct netlink_result *);
+int netlink_dump_more(struct netlink *, struct netlink_walk *w, unsigned datagrams);
 /*
  * Sends `n` requests for one object each in one message and reads the answers. A request that fails does not end it:
  * see result->failed. 0 or a negative errno of the socket.

@@ -248,7 +248,7 @@ int pcap_network_parse(struct pcap_network *n, const char *text)
 	return 0;
 }
 
-static bool inside(const struct pcap_network *n, const uint8_t *addr, unsigned len)
+bool pcap_network_has(const struct pcap_network *n, const uint8_t *addr, unsigned len)
 {
 	const unsigned whole = n->bits / 8, rest = n->bits % 8;
 
@@ -258,7 +258,7 @@ static bool inside(const struct pcap_network *n, const uint8_t *addr, unsigned l
 
 uint8_t pcap_direction(const struct pcap_network *n, const struct packet *k)
 {
-	const bool src = inside(n, k->src, k->addr_len), dst = inside(n, k->dst, k->addr_len);
+	const bool src = pcap_network_has(n, k->src, k->addr_len), dst = pcap_network_has(n, k->dst, k->addr_len);
 
 	return src == dst ? 2 : src;
 }

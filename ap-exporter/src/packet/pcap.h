@@ -48,6 +48,8 @@ struct pcap_network {
 };
 /* "192.168.1.0/24", "2001:db8::/32", or an address alone. -EINVAL. */
 int pcap_network_parse(struct pcap_network *, const char *text);
+/* Is this address, of 4 or 16 bytes, in it? */
+bool pcap_network_has(const struct pcap_network *, const uint8_t *addr, unsigned len);
 /* 1 up, 0 down, 2 (unknown) if both or neither side is inside. */
 uint8_t pcap_direction(const struct pcap_network *, const struct packet *);
 

@@ -24,7 +24,7 @@ static unsigned make_dictionary(struct pipeline *p)
 			flow_rows_describe(p, &p->flows.flows[flow], d);
 			d->flow_id = p->flow_entities[2 * flow].flow_id;
 		}
-	return n;
+	return senders_describe(p, p->dictionary, n);
 }
 
 static void fill_header(struct pipeline *p, const struct open_batch *b, unsigned topic, struct batch_header *h)
@@ -66,7 +66,8 @@ static void emit_topic(struct pipeline *p, struct open_batch *b, unsigned topic,
 			const uint32_t left_out =
 				row_ring_batch(&p->rings[t], end_us, &rows[t], p->order + at, p->run_rows + at);
 
-			rows[t].flow_index = p->flow_index;
+			rows[t].flow_index =
+				t == OAL_SENDER_TCP || t == OAL_SENDER_SESSION ? p->senders.index : p->flow_index;
 			at += rows[t].n_rows + left_out;
 			count_dropped(p, b, topic, left_out);
 		}
@@ -156,6 +157,7 @@ void batch_close(struct pipeline *p, uint64_t end_us)
 	for (t = 0; t < OAL_N_TABLES; t++)
 		if (table_is_state(t) || table_is_keyed_event(t))
 			sweep(p, t, end_us);
+	senders_sweep(&p->senders, end_us);
 	sweep_flows(p, b->t0_us, b->t0_us + (uint64_t)b->ticks * p->c.tick_us);
 	for (t = 0; t < OAL_N_TABLES; t++) {
 		row_ring_batched(&p->rings[t]);

@@ -4,8 +4,7 @@
 
 #include "pipeline/pipeline_state.h"
 
-/* A keyed hash in place of an address. */
-static void pseudonymise(const struct pipeline *p, uint8_t *addr, unsigned len)
+void flow_rows_pseudonymise(const struct pipeline *p, uint8_t *addr, unsigned len)
 {
 	uint8_t input[17] = {0};
 	unsigned i, k;
@@ -27,8 +26,8 @@ void flow_rows_describe(const struct pipeline *p, const struct flow *f, struct b
 	memcpy(d->client_addr, f->client_addr, 16);
 	memcpy(d->server_addr, f->server_addr, 16);
 	if (p->c.pseudonym_key) {
-		pseudonymise(p, d->client_addr, d->addr_len);
-		pseudonymise(p, d->server_addr, d->addr_len);
+		flow_rows_pseudonymise(p, d->client_addr, d->addr_len);
+		flow_rows_pseudonymise(p, d->server_addr, d->addr_len);
 	}
 	d->client_port = f->client_port;
 	d->server_port = f->server_port;

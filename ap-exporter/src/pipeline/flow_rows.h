@@ -20,6 +20,8 @@ enum {
 void pipeline_flows_end(struct pipeline *);
 
 /* --- for this room */
+/* A keyed hash in place of an address. */
+void flow_rows_pseudonymise(const struct pipeline *, uint8_t *addr, unsigned len);
 /* How a flow is called outside: pseudonyms in place of addresses, where there is a key. */
 void flow_rows_describe(const struct pipeline *, const struct flow *, struct batch_flow *);
 /* A batch begins: the first row of each live direction. */

@@ -29,14 +29,15 @@ static int allocate(struct pipeline *p)
 	for (t = 0; t < OAL_N_TOPICS; t++)
 		most = by_topic[t] > most ? by_topic[t] : most;
 	if ((r = flow_table_new(&p->flows, p->c.max_flows)) ||
-	    (r = stations_new(&p->stations, p->c.max_stations, p->c.max_addresses)))
+	    (r = stations_new(&p->stations, p->c.max_stations, p->c.max_addresses)) ||
+	    (r = senders_new(&p->senders, p->c.max_senders)))
 		return r;
 	p->staged_max = p->c.max_packets_per_batch / 4 < 64 ? 64 : p->c.max_packets_per_batch / 4;
 	p->buffer_size = OAL_SETTING_MAX_BATCH_BYTES;
 	p->staged = calloc(p->staged_max, sizeof *p->staged);
 	p->flow_entities = calloc(2 * p->c.max_flows, sizeof *p->flow_entities);
 	p->flow_index = calloc(p->c.max_flows, sizeof *p->flow_index);
-	p->dictionary = calloc(p->c.max_flows, sizeof *p->dictionary);
+	p->dictionary = calloc(p->c.max_flows + p->c.max_senders, sizeof *p->dictionary);
 	p->order = calloc(most, sizeof *p->order);
 	p->run_rows = calloc(most, sizeof *p->run_rows);
 	p->buffer = malloc(p->buffer_size); /* only what a batch takes is ever touched, and so resident */
@@ -44,7 +45,8 @@ static int allocate(struct pipeline *p)
 	    !p->buffer)
 		return -ENOMEM;
 	p->stats.memory_bytes +=
-		sizeof *p + p->flows.memory + p->stations.memory + p->staged_max * sizeof *p->staged +
+		sizeof *p + p->flows.memory + p->stations.memory + senders_memory(&p->senders) +
+		p->c.max_senders * sizeof *p->dictionary + p->staged_max * sizeof *p->staged +
 		p->c.max_flows * (2 * sizeof *p->flow_entities + sizeof *p->flow_index + sizeof *p->dictionary) +
 		most * (sizeof *p->order + sizeof *p->run_rows);
 	return programs_start(p);
@@ -86,6 +88,7 @@ void pipeline_free(struct pipeline *p)
 	}
 	flow_table_free(&p->flows);
 	stations_free(&p->stations);
+	senders_free(&p->senders);
 	for (t = 0; t < PIPELINE_SLOTS; t++)
 		feature_slot_free(&p->slots[t]);
 	free(p->staged);
@@ -215,6 +218,7 @@ static void forget_times(struct pipeline *p)
 		p->flows.flows[i].last_us = p->flows.flows[i].closing_us = 0;
 	}
 	stations_forget_times(&p->stations);
+	senders_sweep(&p->senders, UINT64_MAX);
 	p->settled_us = p->closed_t0_us = 0;
 }
 

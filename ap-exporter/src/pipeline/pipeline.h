@@ -27,6 +27,7 @@
 #include "pipeline/pipeline_stats.h"
 #include "pipeline/programs.h"
 #include "pipeline/rows.h"
+#include "pipeline/senders.h"
 
 /* Returns 0 or a negative errno: -EINVAL for a setting out of bounds, -ENOMEM. */
 int pipeline_new(struct pipeline **, const struct pipeline_config *);

@@ -13,6 +13,11 @@ static unsigned or_default(unsigned value, unsigned standard)
 	return value ? value : standard;
 }
 
+static unsigned clamp(unsigned value, unsigned least, unsigned most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
 /* Text that may name an AP or a site in a batch's header. */
 static bool is_id(const char *text)
 {
@@ -39,7 +44,8 @@ int pipeline_config_complete(struct pipeline_config *out, const struct pipeline_
 	    out->tick_us > 1000000)
 		return -EINVAL;
 	if (out->max_stations > 512 || out->max_queues > 256 || out->max_channels > 64 || out->max_beacons > 512 ||
-	    out->max_flows > FLOW_MAX || out->max_packets_per_batch > 32768)
+	    out->max_flows > FLOW_MAX || out->max_packets_per_batch > 32768 ||
+	    out->max_senders > oal_tables[OAL_SENDER_TCP].max_rows)
 		return -EINVAL;
 	if (c->pseudonym_key && c->pseudonym_key_len != SIPHASH_KEY_BYTES)
 		return -EINVAL;
@@ -82,4 +88,10 @@ void pipeline_limits(const struct pipeline_config *c, unsigned entities[OAL_N_TA
 	/* Of each radio some fourteen, seldom news. */
 	entities[OAL_COUNTER_REFRESH] = 128;
 	rows[OAL_COUNTER_REFRESH] = 384;
+	/* What a connection changes is looked at a few times a batch where there are few, less often where there are
+	 * many. */
+	entities[OAL_SENDER_TCP] = entities[OAL_SENDER_SESSION] = c->max_senders ? c->max_senders : 1;
+	rows[OAL_SENDER_TCP] =
+		c->max_senders ? clamp(4 * c->max_senders, 1024, oal_tables[OAL_SENDER_TCP].max_rows) : 1;
+	rows[OAL_SENDER_SESSION] = c->max_senders ? clamp(c->max_senders, 256, 16384) : 1;
 }

@@ -51,6 +51,7 @@ struct pipeline_config {
 	unsigned max_beacons; /* [64] BSSs heard */
 	unsigned max_flows; /* [1024] TCP flows tracked, at most 4096 */
 	unsigned max_packets_per_batch; /* [4096] */
+	unsigned max_senders; /* [0] connections of this host with rows in a batch, at most 32768 */
 	unsigned max_addresses; /* [4 * max_stations] IP addresses of stations, for a routed AP */
 	uint32_t flow_idle_us; /* [60 s] a flow without packets is forgotten */
 	const uint8_t *pseudonym_key; /* 16 bytes; NULL: addresses leave as they are */

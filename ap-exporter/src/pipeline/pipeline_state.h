@@ -19,6 +19,7 @@
 #include "pipeline/pipeline_config.h"
 #include "pipeline/pipeline_stats.h"
 #include "pipeline/row_ring.h"
+#include "pipeline/senders.h"
 #include "wire/batch_encode.h"
 #include "wire/names.h"
 
@@ -77,6 +78,7 @@ struct pipeline {
 	struct flow_table flows;
 	struct flow_entity *flow_entities;
 	struct feature_slot slots[PIPELINE_SLOTS];
+	struct senders senders;
 
 	/* Encoding. */
 	uint64_t seq[OAL_N_TOPICS];

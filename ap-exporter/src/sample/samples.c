@@ -19,7 +19,7 @@ enum {
 };
 
 enum op { OP_WRAP, OP_ROW, OP_QUEUE, OP_GONE, OP_QUEUE_GONE, OP_ROUND, OP_UNSEEN, OP_ALL_GONE, OP_ADDRESS, OP_COUNT,
-	  OP_QUERY };
+	  OP_QUERY, OP_SENDER };
 
 struct head {
 	uint16_t len; /* of the record, this included; a multiple of 8. OP_WRAP: the rest of the ring */
@@ -41,6 +41,15 @@ struct address_record {
 
 struct query_record {
 	uint64_t mac, hold_us;
+};
+
+struct sender_record {
+	struct sender_flow flow;
+	char control[SENDER_CONTROL];
+	union {
+		struct oal_sender_tcp_row tcp;
+		struct oal_sender_session_row session;
+	} row;
 };
 
 struct samples {
@@ -190,6 +199,16 @@ void samples_address(struct samples *s, const uint8_t *ip, int ip_len, uint64_t 
 	append(s, OP_ADDRESS, 0, 0, &r, sizeof r);
 }
 
+void samples_sender_row(struct samples *s, enum oal_table_id t, const struct sender_flow *flow, const char *control,
+			const void *row)
+{
+	struct sender_record r = { .flow = *flow };
+
+	snprintf(r.control, sizeof r.control, "%s", control);
+	memcpy(&r.row, row, oal_tables[t].row_size);
+	append(s, OP_SENDER, t, 0, &r, offsetof(struct sender_record, row) + oal_tables[t].row_size);
+}
+
 void samples_count(struct samples *s, const struct collector_counts *c)
 {
 	append(s, OP_COUNT, 0, 0, c, sizeof *c);
@@ -228,6 +247,8 @@ static void add(struct collector_counts *sum, const struct collector_counts *mor
 	sum->ring_drops += more->ring_drops;
 	sum->interface_losses += more->interface_losses;
 	sum->counters_mended += more->counters_mended;
+	sum->senders_refused += more->senders_refused;
+	sum->sender_ends_lost += more->sender_ends_lost;
 }
 
 static void hand_queue(struct pipeline *p, enum op op, struct queue_record *r)
@@ -244,6 +265,7 @@ static void hand(struct samples *s, struct pipeline *p, struct collector_counts 
 {
 	const struct address_record *address = (const void *)body;
 	const struct query_record *query = (const void *)body;
+	struct sender_record *sender = (void *)body;
 	const enum oal_table_id table = h->table;
 
 	switch ((enum op)h->op) {
@@ -260,6 +282,7 @@ static void hand(struct samples *s, struct pipeline *p, struct collector_counts 
 		if (pipeline_station_active(p, query->mac, now_us > query->hold_us ? now_us - query->hold_us : 0))
 			want(s, query->mac);
 		break;
+	case OP_SENDER: pipeline_sender_row(p, table, &sender->flow, sender->control, &sender->row); break;
 	case OP_WRAP: break;
 	}
 }

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sender/sender_flow.h"
+
 struct collector_tick;
 struct pipeline;
 struct samples;
@@ -25,6 +27,8 @@ struct collector_counts {
 	uint64_t ring_drops;
 	uint64_t interface_losses;
 	uint64_t counters_mended; /* of a driver, that ran backwards or jumped */
+	uint64_t senders_refused; /* looks at connections beyond max_connections */
+	uint64_t sender_ends_lost; /* times that the kernel let notices of ended connections go */
 };
 
 /* Room for at least `bytes` (a power of two is taken, 4 KiB at least). 0 or -ENOMEM. */
@@ -51,6 +55,9 @@ void samples_unseen_gone(struct samples *, enum oal_table_id, uint16_t device);
 void samples_all_gone(struct samples *, enum oal_table_id, uint16_t device);
 /* This address (4 or 16 bytes) is that of the station `mac`; see pipeline_station_addr(). */
 void samples_address(struct samples *, const uint8_t *ip, int ip_len, uint64_t mac);
+/* A row of sender_tcp or sender_session; see pipeline_sender_row(). */
+void samples_sender_row(struct samples *, enum oal_table_id, const struct sender_flow *, const char *control,
+			const void *row);
 /* What was counted since the last call. */
 void samples_count(struct samples *, const struct collector_counts *);
 /* Had a flow of this station a packet in the last `hold_us`? The answer, if it is yes, is in samples_wanted(). */

@@ -1,5 +1,7 @@
 #include "wire/dump.h"
 
+#include "base/version.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -77,7 +79,7 @@ static int each_record(const char *path, struct capture_reader *reader, record_f
 	int r = capture_load(path, &bytes, &len);
 
 	if (r) {
-		fprintf(stderr, "ap-exporter: cannot read %s: %s\n", path, strerror(-r));
+		fprintf(stderr, OAL_PROGRAM ": cannot read %s: %s\n", path, strerror(-r));
 		return r;
 	}
 	memset(reader, 0, sizeof *reader);
@@ -201,7 +203,7 @@ int dump_rows(const char *path, FILE *out)
 	const int r = each_record(path, &reader, dump_record, out);
 
 	if (reader.breaks)
-		fprintf(stderr, "ap-exporter: %s is damaged in %" PRIu64 " places; %" PRIu64 " bytes were skipped\n",
+		fprintf(stderr, OAL_PROGRAM ": %s is damaged in %" PRIu64 " places; %" PRIu64 " bytes were skipped\n",
 		        path, reader.breaks, reader.skipped_bytes);
 	return r;
 }

@@ -4,7 +4,8 @@ import ipaddress
 
 import numpy as np
 import pytest
-from evaluate import aims, causes, diagnosis, play, results, sender_class
+import yaml
+from evaluate import aims, causes, diagnosis, play, results, scenarios, sender_class
 from evaluate.methods import method
 from sniffer.rows import flow_id
 
@@ -127,4 +128,27 @@ def test_a_method_that_looks_on_has_no_bundle_and_is_played_for_its_policy_alone
     assert not method("cubic-fq").looks_on
     found, seeds, shown = aims.load("loss-cause")
     assert seeds >= 10 and "cause_balanced" in shown
-    assert all(aim.method.looks_on for aim in found if not aim.open)
+    assert {aim.method.name for aim in found if aim.set == "loss"} == {
+        f"{senders}+diagnose" for senders in ("cubic-fifo", "cubic-fq", "bbr-fifo")}
+
+
+def test_a_cell_is_played_and_told(tmp_path, monkeypatch):
+    """The guest, the exporter, the stream job's own code: nearly each packet that the kernel lost has its row."""
+    (tmp_path / "scenarios/loss").mkdir(parents=True)
+    (tmp_path / "scenarios/loss/tiny.yaml").write_text(yaml.safe_dump({
+        "duration_s": 8, "warmup_s": 1.0, "fifo_pkts": 30, "medium": {"retries": 3}, "wired": {"delay_ms": 20},
+        "stations": [{"name": "near", "rate_mbps": 39, "loss": 0.0}, {"name": "far", "rate_mbps": 26, "loss": 0.4}],
+        "flows": [{"station": "near", "parallel": 2}, {"station": "far"}]
+    }))
+    monkeypatch.setattr(scenarios, "FOLDER", tmp_path / "scenarios")
+    scenarios.load.cache_clear()
+    diagnosis.program()
+    how = play.Settings(exporter=play.snapshot(play.EXPORTER, tmp_path), build=tmp_path / "build")
+    found = play.play(play.Cell("loss", "tiny", method("cubic-fifo+diagnose"), 1), how)
+    scenarios.load.cache_clear()
+    told = found["cell"]
+    assert min(told["losses_queue"], told["losses_air"]) >= 10 and told["loss_coverage"] >= 0.95
+    assert told["cause_balanced"] >= 0.9 and told["queue_called_air"] <= 0.05
+    near = [one for one in found["losses"] if one["station"] == "near" and one["truth"] != "elsewhere"]
+    assert near and {one["cause"] for one in near if one["cause"] != "none"} == {"queue"}, "its air loses nothing"
+    assert sum(one["kmeans"] is not None for one in near) > 0.9 * len(near), "its sender was sampled"

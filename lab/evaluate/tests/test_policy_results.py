@@ -4,11 +4,11 @@ cells give.
 import pathlib
 
 import pytest
-from evaluate import aims, results, table, verdict
+from evaluate import aims, causes, results, sender_models, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-JUDGED = ("mark", "uplink-cap", "learned-ecn")
+JUDGED = ("loss-cause", "mark", "uplink-cap", "learned-ecn")
 
 
 def of_policy(policy: str) -> tuple[results.Results, list[aims.Aim], int]:
@@ -141,3 +141,116 @@ def test_the_first_page_says_what_each_of_the_two_is_worth(marks, uploads):
     r, wanted, _ = marks
     of = {aim.name: aim for aim in wanted}
     assert f"p95 of their wait {change(r, of['wait'])} at {change(r, of['throughput'])} of throughput" in page
+
+
+def test_the_first_pages_table_says_the_same_of_each_policy(marks, uploads):
+    page = (ROOT / "README.md").read_text()
+    row = {line.split("[")[1].split("]")[0]: line for line in page.splitlines()
+           if line.startswith("| [") and "policies/" in line}
+    r, wanted, _ = uploads
+    of = {aim.name: aim for aim in wanted}
+    assert (f"round trips {change(r, of['round-trip'])} behind a FIFO, for {change(r, of['throughput'])} of"
+            ) in row["uplink-cap"]
+    r, wanted, _ = marks
+    of = {aim.name: aim for aim in wanted}
+    assert f"wait {change(r, of['wait'])}, at {change(r, of['throughput'])} of" in row["mark"]
+    r, wanted, _ = of_policy("loss-cause")
+    of = {aim.name: aim for aim in wanted}
+    told, plain = (verdict.mean(r, "edge", method(name), "long_mbps").value for name in ("lc_ap-fq", "cubic-fq"))
+    right = sorted(100 * aims.judge(r, of[name])[0].found.value for name in ("fifo", "fq", "bbr"))
+    assert (f"right for {right[0]:.0f} to {right[-1]:.0f} % of both; told, a sender at the edge of a cell has"
+            f" {told:.2f} Mbit/s for CUBIC's {plain:.2f}") in row["loss-cause"]
+    for figure in ("+66.3 %", "+65.0 %"):
+        assert figure in row["cc-select"] and figure in words("policies/cc-select/README.md")
+    for figure in ("−21.0 %", "−50.3 %"):
+        assert figure in row["rwnd-fair"] and page.count(figure) >= 2, "as in the table of the page"
+
+
+def diagnosis() -> list[aims.Aim]:
+    """Aims of loss-cause without those at senders."""
+    return [aim for aim in aims.load("loss-cause")[0] if aim.method.looks_on]
+
+
+@pytest.fixture(scope="module")
+def losses():
+    folder = ROOT / "lab/evaluate/results/loss-cause"
+    r = results.Results.read(folder)
+    return r, causes.rows(causes.lines_of(r)), words("policies/loss-cause/README.md")
+
+
+def test_the_page_of_losses_has_a_line_of_each_aim_of_the_diagnosis(losses):
+    head, *rows = aims.rows(losses[0], diagnosis())
+    assert len(rows) >= 16 and {int(row[head.index("seeds")]) for row in rows} == {10}
+    said = (ROOT / "lab/evaluate/results/loss-cause/table.md").read_text()
+    assert table.markdown([head, *rows]) in said
+    for row in rows:
+        of = dict(zip(head, row))
+        assert (f"| {of['aim']} | {of['asked']} | `{of['method']}` | {of['figure']} {of['limit']} | {of['measured']} |"
+                f" {of['seeds']} | {of['verdict']} |") in losses[2]
+
+
+def test_the_page_of_losses_says_who_else_would_have_known(losses):
+    r, tables, page = losses
+    assert (ROOT / "lab/evaluate/results/loss-cause/causes.md").read_text() == causes.text(r) + "\n"
+    head, *rows = tables["Who knows it"]
+    for row in rows:
+        of = dict(zip(head, row))
+        assert (f"| {of['who']} | `{of['senders, queue']}` | {of['balanced accuracy']} | {of['queue called queue']} |"
+                f" {of['air called air']} |") in page, row
+    of = {(row[0], row[1]): dict(zip(head, row)) for row in rows}
+    rtt = of[causes.NAMES["rtt"], "cubic-fifo"]["balanced accuracy"].split()[0]
+    assert f"is right for {rtt} of both" in page
+
+
+def test_the_page_of_losses_says_where_it_is_wrong(losses):
+    r, tables, page = losses
+    head, *rows = tables["At which station"]
+    here = {row[2]: dict(zip(head, row))["balanced accuracy"] for row in rows if row[:2] == ["mixed", "cubic-fq"]}
+    assert f"half of its frames fail, short flows beside a long one) has {here['yard']}" in page
+    others = [float(value.split()[0]) for name, value in here.items() if name != "yard" and value != "–"]
+    assert f"The two others there that lose by both have {min(others):.3f} and more" in page and len(others) == 2
+    told = [one["cause"] for one in causes.lines_of(r) if one["truth"] != "elsewhere" and one["cause"] != "none"]
+    assert sum(cause in ("both", "unknown") for cause in told) < 0.01 * len(told)
+    assert "they are below 1 % of rows" in page
+
+
+def test_the_first_page_says_what_the_diagnosis_is_worth(losses):
+    found, page = {aim.name: aim for aim in aims.load("loss-cause")[0]}, words("README.md")
+    fifo, fq, sender, sender_fq = (aims.judge(losses[0], found[name])[0].found.value
+                                   for name in ("fifo", "fq", "sender-fifo", "sender-fq"))
+    assert (f"is right for {100 * fifo:.0f} % of both kinds behind a FIFO and for {100 * fq:.0f} % over FQ-CoDel, where"
+            f" a sender's own K-means has {100 * sender:.0f} and {100 * sender_fq:.0f} %") in page
+
+
+def test_the_page_of_losses_counts_what_was_not_lost_here(losses):
+    _, tables, page = losses
+    head, *rows = tables["Rows"]
+    of = [dict(zip(head, row)) for row in rows]
+    bbr, = (row for row in of if row["senders, queue"] == "bbr-fifo")
+    sums = [sum(int(row[name]) for row in of if row is not bbr) for name in (head[4], "lost packets")]
+    assert (f"{int(bbr[head[4]]):,} rows of BBR behind a FIFO, beside {int(bbr['lost packets']):,} lost packets, of"
+            f" which {int(bbr['of them queue']):,} say queue") in page
+    assert f"of CUBIC in all cells {sums[0]} rows, beside {sums[1]:,} lost packets" in page
+    assert not any(row["scenario"].startswith("wire") for row in of), "neither lost packets nor rows"
+
+
+def test_what_telling_a_sender_is_worth_is_what_was_measured():
+    r, _, _ = of_policy("loss-cause")
+    page = words("policies/loss-cause/README.md")
+    of = lambda where, which, figure="long_mbps": verdict.mean(r, where, method(which), figure).value
+    edge = {name: of("edge", f"{name}-fq") for name in ("cubic", "reno", "veno", "lc_ap", "lc_truth", "bbr")}
+    assert (f"CUBIC has {edge['cubic']:.2f} Mbit/s, Reno {edge['reno']:.2f}, Veno {edge['veno']:.2f}; `lc_ap`"
+            f" {edge['lc_ap']:.2f}, and the truth {edge['lc_truth']:.2f}. BBR, which hardly listens to losses, has"
+            f" {edge['bbr']:.2f}, at twice the wait in p95 ({of('edge', 'bbr-fq', 'queueing_p95_ms'):.0f} ms for"
+            f" {of('edge', 'lc_ap-fq', 'queueing_p95_ms'):.0f}), and leaves a plain CUBIC beside it"
+            f" {of('beside-edge', 'bbr-fq', 'plain_cubic_mbps'):.2f} Mbit/s, where `lc_ap` leaves"
+            f" {of('beside-edge', 'lc_ap-fq', 'plain_cubic_mbps'):.2f} and another CUBIC"
+            f" {of('beside-edge', 'cubic_ecn-fq', 'plain_cubic_mbps'):.2f}.") in page
+    again = {name: 100 * of("edge", f"{name}-fq", "duplicate_ack_ratio") for name in ("lc_truth", "reno", "lc_ap")}
+    assert (f"the truth has {again['lc_truth']:.1f} %, Reno {again['reno']:.1f} and `lc_ap` {again['lc_ap']:.1f}."
+            ) in page
+    for where in ("edge", "wire-loss-003", "wire-loss-03", "wire-loss-3"):
+        assert of(where, "lc_paper-fifo") < of(where, "lc_rule-fifo"), "behind the rule on every path"
+    assert all(of(where, "lc_paper-fifo") < of(where, "reno-fifo") for where in ("edge", "wire-loss-3"))
+    assert all(path["kmeans"]["refused"] and path["models"]["kmeans"] is None
+               for path in sender_models.kept().values()), "no path has clusters that pass"

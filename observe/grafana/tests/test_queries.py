@@ -169,3 +169,38 @@ def test_a_panel_over_a_month_reads_no_month_of_raw_rows(platform, month, query)
     plan = platform.server.rows(f"EXPLAIN ESTIMATE {asker.expand(query, chosen[query.board])}", database="oal")
     old = {table: rows for _, table, _, rows, _ in plan if table in RAW and int(rows) > day.get(table, 0)}
     assert old == {}, "rows of days ago are read from raw tables"
+
+
+def test_where_a_user_loses_is_what_the_losses_say(platform):
+    """Queue or air is one that is twice the other, of ten at least; what is not counted is not called nowhere."""
+    (panel,) = [p for p in panels_of(boards()["oal-congested"]) if p["title"] == "Queue or air, for this user"]
+    asker = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s)
+    chosen = asker.choose_all(boards()["oal-congested"])
+    answer = asker.answer(of_panel("", panel), chosen)
+    rows = [dict(zip(answer.names, row)) for row in answer.rows]
+    counted = {
+        station: tuple(map(int, of)) for station, *of in platform.server.rows(
+            "SELECT if(station_mac = 0, 'unknown', MACNumToString(station_mac)) AS station,"
+            " sumIf(pkts, cause = 'queue'), sumIf(pkts, cause = 'air'), sumIf(pkts, cause = 'both')"
+            f" FROM oal.loss_event WHERE ap_id = '{chosen['detail'][0]}' AND ts >= {platform.to_s - 900}"
+            f" AND ts <= {platform.to_s} GROUP BY station")
+    }
+    assert rows and any(row["lost_in"] in ("queue", "air") for row in rows)
+    for row in rows:
+        queue, air, either = counted.get(row["station"], (0, 0, 0))
+        assert (row["lost_in_queue"], row["lost_on_air"], row["either"]) == (queue, air, either), row
+        if queue + air + either == 0:
+            assert row["lost_in"] == ("not known" if row["not_counted"] else "nowhere"), row
+        elif queue + air + either < 10:
+            assert row["lost_in"] == "too few", row
+        else:
+            want = "queue" if queue >= 2 * air else "air" if air >= 2 * queue else "both"
+            assert row["lost_in"] == want, row
+
+
+def test_a_station_that_told_of_itself_and_lost_nothing_has_0_and_not_a_hole(platform):
+    (panel,) = [p for p in panels_of(boards()["oal-congested"]) if p["title"] == "Queue or air: lost a second"]
+    asker = Asker(platform.as_grafana(), platform.from_s, platform.to_s + 600)
+    answer = asker.answer(of_panel("", panel), asker.choose_all(boards()["oal-congested"]))
+    seen = [row[1] for row in answer.rows]
+    assert 0 in seen and max(value for value in seen if value is not None) > 0

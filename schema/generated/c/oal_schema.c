@@ -273,6 +273,62 @@ static const struct oal_column counter_refresh_columns[] = {
 	{ "period_us", offsetof(struct oal_counter_refresh_row, period_us), 7, OAL_STATE, OAL_T_U32, 4, 0, true, -1 },
 };
 
+static const struct oal_column sender_tcp_columns[] = {
+	{ "flow", offsetof(struct oal_sender_tcp_row, flow), 3, OAL_KEY, OAL_T_FLOW, 2, 0, false, -1 },
+	{ "congestion_control", offsetof(struct oal_sender_tcp_row, congestion_control), 4, OAL_KEY, OAL_T_NAME, 2, 0, false, -1 },
+	{ "tick", offsetof(struct oal_sender_tcp_row, tick), 5, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "interval_ms", offsetof(struct oal_sender_tcp_row, interval_ms), 6, OAL_STATE, OAL_T_U32, 4, 0, false, -1 },
+	{ "state", offsetof(struct oal_sender_tcp_row, state), 7, OAL_STATE, OAL_T_U8, 1, 0, true, -1 },
+	{ "app_limited", offsetof(struct oal_sender_tcp_row, app_limited), 8, OAL_STATE, OAL_T_U8, 1, 0, true, -1 },
+	{ "cwnd_bytes", offsetof(struct oal_sender_tcp_row, cwnd_bytes), 9, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "ssthresh_bytes", offsetof(struct oal_sender_tcp_row, ssthresh_bytes), 10, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "mss_bytes", offsetof(struct oal_sender_tcp_row, mss_bytes), 11, OAL_GAUGE, OAL_T_U16, 2, 0, true, -1 },
+	{ "unacked_pkts", offsetof(struct oal_sender_tcp_row, unacked_pkts), 12, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "rtt_us", offsetof(struct oal_sender_tcp_row, rtt_us), 13, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "rttvar_us", offsetof(struct oal_sender_tcp_row, rttvar_us), 14, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "min_rtt_us", offsetof(struct oal_sender_tcp_row, min_rtt_us), 15, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "delivery_rate_bps", offsetof(struct oal_sender_tcp_row, delivery_rate_bps), 16, OAL_GAUGE, OAL_T_U64, 8, 0, true, -1 },
+	{ "pacing_rate_bps", offsetof(struct oal_sender_tcp_row, pacing_rate_bps), 17, OAL_GAUGE, OAL_T_U64, 8, 0, true, -1 },
+	{ "bytes_acked", offsetof(struct oal_sender_tcp_row, bytes_acked), 18, OAL_COUNTER, OAL_T_U64, 8, 64, true, -1 },
+	{ "segs_out", offsetof(struct oal_sender_tcp_row, segs_out), 19, OAL_COUNTER, OAL_T_U32, 4, 32, false, -1 },
+	{ "data_segs_out", offsetof(struct oal_sender_tcp_row, data_segs_out), 20, OAL_COUNTER, OAL_T_U32, 4, 32, true, -1 },
+	{ "retrans_pkts", offsetof(struct oal_sender_tcp_row, retrans_pkts), 21, OAL_COUNTER, OAL_T_U32, 4, 32, true, -1 },
+	{ "lost_pkts", offsetof(struct oal_sender_tcp_row, lost_pkts), 22, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "delivered_pkts", offsetof(struct oal_sender_tcp_row, delivered_pkts), 23, OAL_COUNTER, OAL_T_U32, 4, 32, true, 0 },
+	{ "delivered_ce_pkts", offsetof(struct oal_sender_tcp_row, delivered_ce_pkts), 24, OAL_COUNTER, OAL_T_U32, 4, 32, true, 1 },
+};
+
+static const struct oal_column sender_session_columns[] = {
+	{ "flow", offsetof(struct oal_sender_session_row, flow), 3, OAL_KEY, OAL_T_FLOW, 2, 0, false, -1 },
+	{ "congestion_control", offsetof(struct oal_sender_session_row, congestion_control), 4, OAL_KEY, OAL_T_NAME, 2, 0, false, -1 },
+	{ "client_prefix", offsetof(struct oal_sender_session_row, client_prefix), 5, OAL_KEY, OAL_T_I64, 8, 0, false, -1 },
+	{ "tick", offsetof(struct oal_sender_session_row, tick), 6, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "end_known", offsetof(struct oal_sender_session_row, end_known), 7, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "seen_us", offsetof(struct oal_sender_session_row, seen_us), 8, OAL_VALUE, OAL_T_U64, 8, 0, false, 0 },
+	{ "rtt_looks", offsetof(struct oal_sender_session_row, rtt_looks), 9, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "rtt_min_us", offsetof(struct oal_sender_session_row, rtt_min_us), 10, OAL_VALUE, OAL_T_U32, 4, 0, false, 1 },
+	{ "rtt_mean_us", offsetof(struct oal_sender_session_row, rtt_mean_us), 11, OAL_VALUE, OAL_T_U32, 4, 0, false, 2 },
+	{ "rtt_p95_us", offsetof(struct oal_sender_session_row, rtt_p95_us), 12, OAL_VALUE, OAL_T_U32, 4, 0, false, 3 },
+	{ "rtt_us", offsetof(struct oal_sender_session_row, rtt_us), 13, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "rttvar_us", offsetof(struct oal_sender_session_row, rttvar_us), 14, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "min_rtt_us", offsetof(struct oal_sender_session_row, min_rtt_us), 15, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "bytes_acked", offsetof(struct oal_sender_session_row, bytes_acked), 16, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "segs_out", offsetof(struct oal_sender_session_row, segs_out), 17, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "data_segs_out", offsetof(struct oal_sender_session_row, data_segs_out), 18, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "retrans_pkts", offsetof(struct oal_sender_session_row, retrans_pkts), 19, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "delivered_pkts", offsetof(struct oal_sender_session_row, delivered_pkts), 20, OAL_VALUE, OAL_T_U32, 4, 0, false, 4 },
+	{ "delivered_ce_pkts", offsetof(struct oal_sender_session_row, delivered_ce_pkts), 21, OAL_VALUE, OAL_T_U32, 4, 0, false, 5 },
+	{ "reorderings", offsetof(struct oal_sender_session_row, reorderings), 22, OAL_VALUE, OAL_T_U32, 4, 0, false, 6 },
+	{ "reordering_pkts", offsetof(struct oal_sender_session_row, reordering_pkts), 23, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "delivery_rate_bps", offsetof(struct oal_sender_session_row, delivery_rate_bps), 24, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "app_limited", offsetof(struct oal_sender_session_row, app_limited), 25, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "busy_us", offsetof(struct oal_sender_session_row, busy_us), 26, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "rwnd_limited_us", offsetof(struct oal_sender_session_row, rwnd_limited_us), 27, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "sndbuf_limited_us", offsetof(struct oal_sender_session_row, sndbuf_limited_us), 28, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "cwnd_bytes", offsetof(struct oal_sender_session_row, cwnd_bytes), 29, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "mss_bytes", offsetof(struct oal_sender_session_row, mss_bytes), 30, OAL_VALUE, OAL_T_U16, 2, 0, false, -1 },
+};
+
 const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "station", 0, 0, 2, false, sizeof(struct oal_station_row), 30, 2, 16384, 512, station_columns },
 	{ "station_ac", 1, 0, 3, false, sizeof(struct oal_station_ac_row), 16, 3, 32768, 1024, station_ac_columns },
@@ -290,6 +346,8 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "neighbour_ap", 13, 0, 7, false, sizeof(struct oal_neighbour_ap_row), 10, 2, 4096, 256, neighbour_ap_columns },
 	{ "action", 14, 2, 7, true, sizeof(struct oal_action_row), 15, 4, 4096, 512, action_columns },
 	{ "counter_refresh", 15, 0, 8, false, sizeof(struct oal_counter_refresh_row), 5, 3, 1024, 256, counter_refresh_columns },
+	{ "sender_tcp", 16, 1, 6, true, sizeof(struct oal_sender_tcp_row), 22, 2, 32768, 32768, sender_tcp_columns },
+	{ "sender_session", 17, 1, 7, true, sizeof(struct oal_sender_session_row), 28, 3, 32768, 32768, sender_session_columns },
 };
 
 const char *const oal_topic_names[OAL_N_TOPICS] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };

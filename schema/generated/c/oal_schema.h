@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OAL_SETTING_SCHEMA_REVISION 4
+#define OAL_SETTING_SCHEMA_REVISION 5
 #define OAL_SETTING_TICK_US 4000
 #define OAL_SETTING_BATCH_TICKS 63
 #define OAL_SETTING_DECISION_INTERVAL_US 100000
@@ -37,7 +37,7 @@ enum oal_bundle_reason { OAL_BUNDLE_REASON_NONE, OAL_BUNDLE_REASON_OVERSIZED, OA
 enum oal_topic { OAL_TOPIC_SAMPLES, OAL_TOPIC_PACKETS, OAL_TOPIC_EVENTS, OAL_N_TOPICS };
 enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };
 enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };
-enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_ACTION, OAL_COUNTER_REFRESH, OAL_N_TABLES };
+enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_ACTION, OAL_COUNTER_REFRESH, OAL_SENDER_TCP, OAL_SENDER_SESSION, OAL_N_TABLES };
 
 enum oal_header_field {
 	OAL_HEADER_AP_ID = 1,
@@ -704,5 +704,130 @@ enum {
 	OAL_COUNTER_REFRESH_PERIOD_US,
 	OAL_COUNTER_REFRESH_N_COLUMNS
 };
+
+/* TCP state of a connection at its sender, as the sender's kernel has it: a row when it differs from the last one of that connection. `client` of the flow is the far end, so that the rows of an access point on the way and these join. */
+struct oal_sender_tcp_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint16_t flow; /* Flow */
+	uint16_t congestion_control; /* Congestion control of the sender */
+	uint32_t tick; /* Tick at which the kernel was asked [tick] */
+	uint32_t interval_ms; /* Time between two looks at a connection, as it is now. 0 in rows of the lab's sniffer, which say nothing of app_limited, rttvar_us and segments sent either [ms] */
+	uint8_t state; /* TCP state, as the kernel numbers them */
+	uint8_t app_limited; /* Is the delivery rate bounded by what the application gave: 0 no, 1 yes */
+	uint32_t cwnd_bytes; /* Congestion window times MSS [B] */
+	uint32_t ssthresh_bytes; /* Slow start threshold times MSS; 4294967295 while infinite [B] */
+	uint16_t mss_bytes; /* Sending MSS [B] */
+	uint32_t unacked_pkts; /* Segments in flight [pkt] */
+	uint32_t rtt_us; /* Smoothed round trip [us] */
+	uint32_t rttvar_us; /* Mean deviation of the round trip [us] */
+	uint32_t min_rtt_us; /* Smallest round trip; 0 before the first [us] */
+	uint64_t delivery_rate_bps; /* Delivery rate [bit/s] */
+	uint64_t pacing_rate_bps; /* Pacing rate; 9223372036854775807 or more while unlimited [bit/s] */
+	uint64_t bytes_acked; /* Bytes acknowledged [B] */
+	uint32_t segs_out; /* Segments sent. Not a change: who only receives sends ACKs [pkt] */
+	uint32_t data_segs_out; /* Segments with payload sent [pkt] */
+	uint32_t retrans_pkts; /* Segments retransmitted in all [pkt] */
+	uint32_t lost_pkts; /* Segments taken for lost now [pkt] */
+	uint32_t delivered_pkts; /* Segments delivered; kernels before 4.18 do not say [pkt] */
+	uint32_t delivered_ce_pkts; /* Of these, those that were acknowledged with ECE; kernels before 4.18 do not say [pkt] */
+};
+enum {
+	OAL_SENDER_TCP_FLOW,
+	OAL_SENDER_TCP_CONGESTION_CONTROL,
+	OAL_SENDER_TCP_TICK,
+	OAL_SENDER_TCP_INTERVAL_MS,
+	OAL_SENDER_TCP_STATE,
+	OAL_SENDER_TCP_APP_LIMITED,
+	OAL_SENDER_TCP_CWND_BYTES,
+	OAL_SENDER_TCP_SSTHRESH_BYTES,
+	OAL_SENDER_TCP_MSS_BYTES,
+	OAL_SENDER_TCP_UNACKED_PKTS,
+	OAL_SENDER_TCP_RTT_US,
+	OAL_SENDER_TCP_RTTVAR_US,
+	OAL_SENDER_TCP_MIN_RTT_US,
+	OAL_SENDER_TCP_DELIVERY_RATE_BPS,
+	OAL_SENDER_TCP_PACING_RATE_BPS,
+	OAL_SENDER_TCP_BYTES_ACKED,
+	OAL_SENDER_TCP_SEGS_OUT,
+	OAL_SENDER_TCP_DATA_SEGS_OUT,
+	OAL_SENDER_TCP_RETRANS_PKTS,
+	OAL_SENDER_TCP_LOST_PKTS,
+	OAL_SENDER_TCP_DELIVERED_PKTS,
+	OAL_SENDER_TCP_DELIVERED_CE_PKTS,
+	OAL_SENDER_TCP_N_COLUMNS
+};
+#define OAL_SENDER_TCP_ABSENT_DELIVERED_PKTS (1u << 0)
+#define OAL_SENDER_TCP_ABSENT_DELIVERED_CE_PKTS (1u << 1)
+
+/* A connection at its sender, summed up at its end. Columns that are not said to be of this host's looks are the kernel's, as it last had them. */
+struct oal_sender_session_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint16_t flow; /* Flow */
+	uint16_t congestion_control; /* Congestion control of the sender; empty: the connection was over before the first look */
+	int64_t client_prefix; /* Network of the far end: IPv4 its first 24 bits, IPv6 its first 64 as a signed number; with pseudonymisation a keyed hash of these bytes */
+	uint32_t tick; /* Tick at which its end was known [tick] */
+	uint8_t end_known; /* How the end was known: 1 the kernel told it, the columns are final; 2 it was not there any more, they are of the last look */
+	uint64_t seen_us; /* From the first look to the end [us] */
+	uint32_t rtt_looks; /* Looks at it in which it had a round trip */
+	uint32_t rtt_min_us; /* Smallest smoothed round trip of these [us] */
+	uint32_t rtt_mean_us; /* Mean of them [us] */
+	uint32_t rtt_p95_us; /* Their 95th percentile, to 11 percent [us] */
+	uint32_t rtt_us; /* Smoothed round trip at the end; 0: it never had one [us] */
+	uint32_t rttvar_us; /* Mean deviation of the round trip at the end [us] */
+	uint32_t min_rtt_us; /* Smallest round trip; 0 before the first [us] */
+	uint64_t bytes_acked; /* Bytes acknowledged [B] */
+	uint32_t segs_out; /* Segments sent [pkt] */
+	uint32_t data_segs_out; /* Segments with payload sent [pkt] */
+	uint32_t retrans_pkts; /* Segments retransmitted [pkt] */
+	uint32_t delivered_pkts; /* Segments delivered [pkt] */
+	uint32_t delivered_ce_pkts; /* Of these, those that were acknowledged with ECE [pkt] */
+	uint32_t reorderings; /* Times that reordering was seen */
+	uint32_t reordering_pkts; /* Segments by which packets may be out of order before one counts as lost [pkt] */
+	uint64_t delivery_rate_bps; /* Delivery rate, last measured [bit/s] */
+	uint8_t app_limited; /* Was that bounded by what the application gave: 0 no, 1 yes */
+	uint64_t busy_us; /* Time with something to send or to be acknowledged [us] */
+	uint64_t rwnd_limited_us; /* Of this, time bounded by the receiver's window [us] */
+	uint64_t sndbuf_limited_us; /* Of this, time bounded by the send buffer [us] */
+	uint32_t cwnd_bytes; /* Congestion window at the end times MSS [B] */
+	uint16_t mss_bytes; /* Sending MSS [B] */
+};
+enum {
+	OAL_SENDER_SESSION_FLOW,
+	OAL_SENDER_SESSION_CONGESTION_CONTROL,
+	OAL_SENDER_SESSION_CLIENT_PREFIX,
+	OAL_SENDER_SESSION_TICK,
+	OAL_SENDER_SESSION_END_KNOWN,
+	OAL_SENDER_SESSION_SEEN_US,
+	OAL_SENDER_SESSION_RTT_LOOKS,
+	OAL_SENDER_SESSION_RTT_MIN_US,
+	OAL_SENDER_SESSION_RTT_MEAN_US,
+	OAL_SENDER_SESSION_RTT_P95_US,
+	OAL_SENDER_SESSION_RTT_US,
+	OAL_SENDER_SESSION_RTTVAR_US,
+	OAL_SENDER_SESSION_MIN_RTT_US,
+	OAL_SENDER_SESSION_BYTES_ACKED,
+	OAL_SENDER_SESSION_SEGS_OUT,
+	OAL_SENDER_SESSION_DATA_SEGS_OUT,
+	OAL_SENDER_SESSION_RETRANS_PKTS,
+	OAL_SENDER_SESSION_DELIVERED_PKTS,
+	OAL_SENDER_SESSION_DELIVERED_CE_PKTS,
+	OAL_SENDER_SESSION_REORDERINGS,
+	OAL_SENDER_SESSION_REORDERING_PKTS,
+	OAL_SENDER_SESSION_DELIVERY_RATE_BPS,
+	OAL_SENDER_SESSION_APP_LIMITED,
+	OAL_SENDER_SESSION_BUSY_US,
+	OAL_SENDER_SESSION_RWND_LIMITED_US,
+	OAL_SENDER_SESSION_SNDBUF_LIMITED_US,
+	OAL_SENDER_SESSION_CWND_BYTES,
+	OAL_SENDER_SESSION_MSS_BYTES,
+	OAL_SENDER_SESSION_N_COLUMNS
+};
+#define OAL_SENDER_SESSION_ABSENT_SEEN_US (1u << 0)
+#define OAL_SENDER_SESSION_ABSENT_RTT_MIN_US (1u << 1)
+#define OAL_SENDER_SESSION_ABSENT_RTT_MEAN_US (1u << 2)
+#define OAL_SENDER_SESSION_ABSENT_RTT_P95_US (1u << 3)
+#define OAL_SENDER_SESSION_ABSENT_DELIVERED_PKTS (1u << 4)
+#define OAL_SENDER_SESSION_ABSENT_DELIVERED_CE_PKTS (1u << 5)
+#define OAL_SENDER_SESSION_ABSENT_REORDERINGS (1u << 6)
 
 #endif

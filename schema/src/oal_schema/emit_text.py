@@ -14,28 +14,23 @@ def _quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def _stream_column(c: dict) -> str:
+    default = f" DEFAULT {c['default']}" if "default" in c else ""
+    return f"    `{c['name']}` {c['type']}{default} COMMENT {_quote(c['comment'])}"
+
+
 def clickhouse_columns(schema: Schema) -> dict[str, str]:
-    """Table → column list as in a CREATE TABLE."""
-    out = {}
+    """Table → column list as in a CREATE TABLE; where rows of both kinds are, what only JSON has comes last."""
+    lines = {}
     for t in schema.tables:
         normal = {c.name: f" DEFAULT {c.normal}" for c in t.columns if c.normal}
-        out[t.name] = (
-            ",\n".join(
-                f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})"
-                for n, ty, codec, c in t.clickhouse()
-            )
-            + "\n"
-        )
+        lines[t.name] = [
+            f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})"
+            for n, ty, codec, c in t.clickhouse()
+        ] + [_stream_column(c) for c in schema.shared(t)]
     for name, spec in schema.stream_tables.items():
-        out[name] = (
-            ",\n".join(
-                f"    `{c['name']}` {c['type']}{' DEFAULT ' + c['default'] if 'default' in c else ''}"
-                f" COMMENT {_quote(c['comment'])}"
-                for c in spec["columns"]
-            )
-            + "\n"
-        )
-    return out
+        lines.setdefault(name, [_stream_column(c) for c in spec["columns"]])
+    return {name: ",\n".join(columns) + "\n" for name, columns in lines.items()}
 
 
 def schema_json(schema: Schema) -> str:
@@ -190,9 +185,11 @@ def reference(schema: Schema) -> str:
                 f"{c.unit} | {'yes' if c.change else ''} | {c.comment} | {c.source} |"
             )
         o.append("")
+    sent = {t.name for t in schema.tables}
     for name, spec in schema.stream_tables.items():
         o += (
-            [f"## {name}", "", spec["comment"], "", "| column | type | meaning |", "|---|---|---|"]
+            [f"## {name}{', as JSON' if name in sent else ''}", "", spec["comment"], ""]
+            + ["| column | type | meaning |", "|---|---|---|"]
             + [f"| `{c['name']}` | {c['type']} | {c['comment']} |" for c in spec["columns"]]
             + [""]
         )

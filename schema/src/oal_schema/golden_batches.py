@@ -188,6 +188,66 @@ def refresh() -> list[tuple[int, bytes]]:
     ]
 
 
+def senders() -> list[tuple[int, bytes]]:
+    """Tables `sender_tcp` and `sender_session` (revision 5): at the ends of their columns' ranges; a connection from
+    its first look to its end beside one that nobody saw; none.
+    """
+    rng = random.Random(5)
+    tcp, session = contract().table("sender_tcp"), contract().table("sender_session")
+    header = {"schema_revision": 5, "names": ["cubic", "bbr", "reno", "", "0.2.0"]}
+    look = empty_row(tcp) | {
+        "interval_ms": 100,
+        "state": 1,
+        "cwnd_bytes": 14_480,
+        "ssthresh_bytes": 0xFFFFFFFF,
+        "mss_bytes": 1448,
+        "unacked_pkts": 10,
+        "rtt_us": 20_300,
+        "rttvar_us": 5_000,
+        "min_rtt_us": 20_011,
+        "delivery_rate_bps": 40_000_000,
+        "pacing_rate_bps": (1 << 63) - 1,
+        "bytes_acked": 1_000_000,
+        "segs_out": 700,
+        "data_segs_out": 699,
+        "delivered_pkts": 690,
+    }
+    lost = {"cwnd_bytes": 10_136, "ssthresh_bytes": 10_136, "retrans_pkts": 3, "lost_pkts": 1, "delivered_ce_pkts": 2}
+    seen = empty_row(session) | {
+        "client_prefix": 0xC0A801,
+        "end_known": 1,
+        "seen_us": 5_200_000,
+        "rtt_looks": 52,
+        "rtt_min_us": 20_100,
+        "rtt_mean_us": 24_000,
+        "rtt_p95_us": 31_000,
+        "rtt_us": 22_000,
+        "bytes_acked": 2_000_000,
+        "segs_out": 1500,
+        "retrans_pkts": 3,
+        "tick": 62,
+    }
+    looked = ("seen_us", "rtt_min_us", "rtt_mean_us", "rtt_p95_us")
+    absent = sum(1 << c.optional for c in session.columns if c.name in looked)
+    unseen = empty_row(session) | {
+        "absent": absent,
+        "flow": 2,
+        "congestion_control": 3,
+        "client_prefix": -0x0200000000000000,
+        "end_known": 1,
+        "segs_out": 4,
+        "tick": 9,
+    }
+    flows = made_flows(rng, 4)
+    rows = {"sender_tcp": [look, look | {"tick": 25} | lost], "sender_session": [seen, unseen]}
+    extreme = {t.name: _extreme_rows(rng, t, 12) for t in (tcp, session)}
+    return [
+        (1, encode(Batch(1, batch_header(0, T0) | header, extreme, flows))),
+        (1, encode(Batch(1, batch_header(1, T0 + 252_000) | header, rows, flows))),
+        (1, encode(Batch(1, batch_header(2, T0 + 504_000) | header, {}, []))),
+    ]
+
+
 class _Ap:
     """A synthetic AP whose sampled state goes through the same dedup rule as the exporter's: sent on change, keyframe
     at each batch.

@@ -63,6 +63,11 @@ class Schema:
         type_of = {name: type_ for name, type_, _, _ in self.table(t.stored_as).clickhouse()}
         return [(renamed.get(name, name), type_of[renamed.get(name, name)]) for name, _, _, _ in t.clickhouse()]
 
+    def shared(self, t: Table) -> list[dict]:
+        """Columns that only the rows of `stream_tables.yaml` have, of a ClickHouse table that takes those of both."""
+        own = {name for name, _, _, _ in t.clickhouse()}
+        return [c for c in self.stream_tables.get(t.name, {"columns": []})["columns"] if c["name"] not in own]
+
 
 def descriptors():
     """FileDescriptorSet of the `.proto` files, with comments (protoc, from grpcio-tools)."""
@@ -128,6 +133,20 @@ def _check_stored_as(t: Table, tables: dict[str, Table]) -> None:
             raise SchemaError(
                 f"{t.name}.{c.name}: stored as {t.stored_as}.{c.stored_as}, which is not there or narrower"
             )
+
+
+def _check_shared(schema: Schema) -> None:
+    """SchemaError unless rows of `stream_tables.yaml` fit a table that access points send rows of, too."""
+    for t in schema.tables:
+        own = {name: type_ for name, type_, _, _ in t.clickhouse()}
+        for c in schema.stream_tables.get(t.name, {"columns": []})["columns"]:
+            if own.get(c["name"], c["type"]) != c["type"]:
+                raise SchemaError(
+                    f"{t.name}.{c['name']}: {own[c['name']]} in proto/, {c['type']} in stream_tables.yaml"
+                )
+        for c in schema.shared(t):
+            if "default" not in c:
+                raise SchemaError(f"{t.name}.{c['name']}: proto/ has no such column, so it needs a default")
 
 
 def load() -> Schema:
@@ -233,6 +252,7 @@ def load() -> Schema:
         json_messages,
         manifests,
     )
+    _check_shared(schema)
     schema.programs = [program_of(schema, m) for m in manifests]
     _check_programs_differ(schema)
     return schema

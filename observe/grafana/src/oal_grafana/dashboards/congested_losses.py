@@ -42,7 +42,7 @@ FROM (
 
 
 def _rates(*causes: str) -> str:
-    return ", ".join(f"sum({cause}) / $__interval_s AS {cause}" for cause in causes)
+    return ", ".join(f"sum({cause}) / $__interval_s AS `{cause.replace('_', ' ')}`" for cause in causes)
 
 
 USERS = f"""{NOTE}
@@ -75,7 +75,7 @@ def add(b: Board) -> None:
             _over_time(_rates(*CAUSES)),
             "pps",
             "lost",
-            colours={"queue": WARN, "air": ALARM, "either": TEAL, "not_here": PLAIN, "not_counted": PLAIN},
+            colours={"queue": WARN, "air": ALARM, "either": TEAL, "not here": PLAIN, "not counted": PLAIN},
             stack=True,
             bars=True,
             finest="10s",

@@ -226,7 +226,7 @@ public final class StreamTables {
           new ClickHouseColumn("limit", "Float64"),
           new ClickHouseColumn("detail", "String"));
 
-  /** TCP state of a flow at its sender (inet_diag) - the truth for the window model. Made in the lab. */
+  /** The same as oal-sniffer of the lab sends it, with its estimate of the clock's offset. In ClickHouse both are one table; columns that only one of them has are there in both, with a default. */
   public static final List<ClickHouseColumn> SENDER_TCP =
       List.of(
           new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),

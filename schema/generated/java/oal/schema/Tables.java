@@ -958,8 +958,200 @@ public final class Tables {
     private CounterRefresh() {}
   }
 
+  /** TCP state of a connection at its sender, as the sender's kernel has it: a row when it differs from the last one of that connection. `client` of the flow is the far end, so that the rows of an access point on the way and these join. */
+  public static final TableSpec SENDER_TCP =
+      new TableSpec(
+          "sender_tcp", 16, Topic.PACKETS, 6, true, 32768, 32768, 2,
+          List.of(
+              new ColumnSpec("flow", 0, 3, Kind.KEY, Type.FLOW, 0, false, -1),
+              new ColumnSpec("congestion_control", 1, 4, Kind.KEY, Type.NAME, 0, false, -1),
+              new ColumnSpec("tick", 2, 5, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("interval_ms", 3, 6, Kind.STATE, Type.U32, 0, false, -1),
+              new ColumnSpec("state", 4, 7, Kind.STATE, Type.U8, 0, true, -1),
+              new ColumnSpec("app_limited", 5, 8, Kind.STATE, Type.U8, 0, true, -1),
+              new ColumnSpec("cwnd_bytes", 6, 9, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("ssthresh_bytes", 7, 10, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("mss_bytes", 8, 11, Kind.GAUGE, Type.U16, 0, true, -1),
+              new ColumnSpec("unacked_pkts", 9, 12, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("rtt_us", 10, 13, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("rttvar_us", 11, 14, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("min_rtt_us", 12, 15, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("delivery_rate_bps", 13, 16, Kind.GAUGE, Type.U64, 0, true, -1),
+              new ColumnSpec("pacing_rate_bps", 14, 17, Kind.GAUGE, Type.U64, 0, true, -1),
+              new ColumnSpec("bytes_acked", 15, 18, Kind.COUNTER, Type.U64, 64, true, -1),
+              new ColumnSpec("segs_out", 16, 19, Kind.COUNTER, Type.U32, 32, false, -1),
+              new ColumnSpec("data_segs_out", 17, 20, Kind.COUNTER, Type.U32, 32, true, -1),
+              new ColumnSpec("retrans_pkts", 18, 21, Kind.COUNTER, Type.U32, 32, true, -1),
+              new ColumnSpec("lost_pkts", 19, 22, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("delivered_pkts", 20, 23, Kind.COUNTER, Type.U32, 32, true, 0),
+              new ColumnSpec("delivered_ce_pkts", 21, 24, Kind.COUNTER, Type.U32, 32, true, 1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("flow_id", "UInt64"),
+              new ClickHouseColumn("client_addr", "IPv6"),
+              new ClickHouseColumn("server_addr", "IPv6"),
+              new ClickHouseColumn("client_port", "UInt16"),
+              new ClickHouseColumn("server_port", "UInt16"),
+              new ClickHouseColumn("station_mac", "UInt64"),
+              new ClickHouseColumn("congestion_control", "LowCardinality(String)"),
+              new ClickHouseColumn("interval_ms", "UInt32"),
+              new ClickHouseColumn("state", "UInt8"),
+              new ClickHouseColumn("app_limited", "UInt8"),
+              new ClickHouseColumn("cwnd_bytes", "UInt32"),
+              new ClickHouseColumn("ssthresh_bytes", "UInt32"),
+              new ClickHouseColumn("mss_bytes", "UInt16"),
+              new ClickHouseColumn("unacked_pkts", "UInt32"),
+              new ClickHouseColumn("rtt_us", "UInt32"),
+              new ClickHouseColumn("rttvar_us", "UInt32"),
+              new ClickHouseColumn("min_rtt_us", "UInt32"),
+              new ClickHouseColumn("delivery_rate_bps", "UInt64"),
+              new ClickHouseColumn("pacing_rate_bps", "UInt64"),
+              new ClickHouseColumn("bytes_acked", "UInt64"),
+              new ClickHouseColumn("segs_out", "UInt32"),
+              new ClickHouseColumn("data_segs_out", "UInt32"),
+              new ClickHouseColumn("retrans_pkts", "UInt32"),
+              new ClickHouseColumn("lost_pkts", "UInt32"),
+              new ClickHouseColumn("delivered_pkts", "Nullable(UInt32)"),
+              new ClickHouseColumn("delivered_ce_pkts", "Nullable(UInt32)")));
+
+  /** Column indices of sender_tcp. */
+  public static final class SenderTcp {
+    public static final int FLOW = 0;
+    public static final int CONGESTION_CONTROL = 1;
+    public static final int TICK = 2;
+    public static final int INTERVAL_MS = 3;
+    public static final int STATE = 4;
+    public static final int APP_LIMITED = 5;
+    public static final int CWND_BYTES = 6;
+    public static final int SSTHRESH_BYTES = 7;
+    public static final int MSS_BYTES = 8;
+    public static final int UNACKED_PKTS = 9;
+    public static final int RTT_US = 10;
+    public static final int RTTVAR_US = 11;
+    public static final int MIN_RTT_US = 12;
+    public static final int DELIVERY_RATE_BPS = 13;
+    public static final int PACING_RATE_BPS = 14;
+    public static final int BYTES_ACKED = 15;
+    public static final int SEGS_OUT = 16;
+    public static final int DATA_SEGS_OUT = 17;
+    public static final int RETRANS_PKTS = 18;
+    public static final int LOST_PKTS = 19;
+    public static final int DELIVERED_PKTS = 20;
+    public static final int DELIVERED_CE_PKTS = 21;
+
+    private SenderTcp() {}
+  }
+
+  /** A connection at its sender, summed up at its end. Columns that are not said to be of this host's looks are the kernel's, as it last had them. */
+  public static final TableSpec SENDER_SESSION =
+      new TableSpec(
+          "sender_session", 17, Topic.PACKETS, 7, true, 32768, 32768, 3,
+          List.of(
+              new ColumnSpec("flow", 0, 3, Kind.KEY, Type.FLOW, 0, false, -1),
+              new ColumnSpec("congestion_control", 1, 4, Kind.KEY, Type.NAME, 0, false, -1),
+              new ColumnSpec("client_prefix", 2, 5, Kind.KEY, Type.I64, 0, false, -1),
+              new ColumnSpec("tick", 3, 6, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("end_known", 4, 7, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("seen_us", 5, 8, Kind.VALUE, Type.U64, 0, false, 0),
+              new ColumnSpec("rtt_looks", 6, 9, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("rtt_min_us", 7, 10, Kind.VALUE, Type.U32, 0, false, 1),
+              new ColumnSpec("rtt_mean_us", 8, 11, Kind.VALUE, Type.U32, 0, false, 2),
+              new ColumnSpec("rtt_p95_us", 9, 12, Kind.VALUE, Type.U32, 0, false, 3),
+              new ColumnSpec("rtt_us", 10, 13, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("rttvar_us", 11, 14, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("min_rtt_us", 12, 15, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("bytes_acked", 13, 16, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("segs_out", 14, 17, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("data_segs_out", 15, 18, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("retrans_pkts", 16, 19, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("delivered_pkts", 17, 20, Kind.VALUE, Type.U32, 0, false, 4),
+              new ColumnSpec("delivered_ce_pkts", 18, 21, Kind.VALUE, Type.U32, 0, false, 5),
+              new ColumnSpec("reorderings", 19, 22, Kind.VALUE, Type.U32, 0, false, 6),
+              new ColumnSpec("reordering_pkts", 20, 23, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("delivery_rate_bps", 21, 24, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("app_limited", 22, 25, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("busy_us", 23, 26, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("rwnd_limited_us", 24, 27, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("sndbuf_limited_us", 25, 28, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("cwnd_bytes", 26, 29, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("mss_bytes", 27, 30, Kind.VALUE, Type.U16, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("flow_id", "UInt64"),
+              new ClickHouseColumn("client_addr", "IPv6"),
+              new ClickHouseColumn("server_addr", "IPv6"),
+              new ClickHouseColumn("client_port", "UInt16"),
+              new ClickHouseColumn("server_port", "UInt16"),
+              new ClickHouseColumn("station_mac", "UInt64"),
+              new ClickHouseColumn("congestion_control", "LowCardinality(String)"),
+              new ClickHouseColumn("client_prefix", "Int64"),
+              new ClickHouseColumn("end_known", "UInt8"),
+              new ClickHouseColumn("seen_us", "Nullable(UInt64)"),
+              new ClickHouseColumn("rtt_looks", "UInt32"),
+              new ClickHouseColumn("rtt_min_us", "Nullable(UInt32)"),
+              new ClickHouseColumn("rtt_mean_us", "Nullable(UInt32)"),
+              new ClickHouseColumn("rtt_p95_us", "Nullable(UInt32)"),
+              new ClickHouseColumn("rtt_us", "UInt32"),
+              new ClickHouseColumn("rttvar_us", "UInt32"),
+              new ClickHouseColumn("min_rtt_us", "UInt32"),
+              new ClickHouseColumn("bytes_acked", "UInt64"),
+              new ClickHouseColumn("segs_out", "UInt32"),
+              new ClickHouseColumn("data_segs_out", "UInt32"),
+              new ClickHouseColumn("retrans_pkts", "UInt32"),
+              new ClickHouseColumn("delivered_pkts", "Nullable(UInt32)"),
+              new ClickHouseColumn("delivered_ce_pkts", "Nullable(UInt32)"),
+              new ClickHouseColumn("reorderings", "Nullable(UInt32)"),
+              new ClickHouseColumn("reordering_pkts", "UInt32"),
+              new ClickHouseColumn("delivery_rate_bps", "UInt64"),
+              new ClickHouseColumn("app_limited", "UInt8"),
+              new ClickHouseColumn("busy_us", "UInt64"),
+              new ClickHouseColumn("rwnd_limited_us", "UInt64"),
+              new ClickHouseColumn("sndbuf_limited_us", "UInt64"),
+              new ClickHouseColumn("cwnd_bytes", "UInt32"),
+              new ClickHouseColumn("mss_bytes", "UInt16")));
+
+  /** Column indices of sender_session. */
+  public static final class SenderSession {
+    public static final int FLOW = 0;
+    public static final int CONGESTION_CONTROL = 1;
+    public static final int CLIENT_PREFIX = 2;
+    public static final int TICK = 3;
+    public static final int END_KNOWN = 4;
+    public static final int SEEN_US = 5;
+    public static final int RTT_LOOKS = 6;
+    public static final int RTT_MIN_US = 7;
+    public static final int RTT_MEAN_US = 8;
+    public static final int RTT_P95_US = 9;
+    public static final int RTT_US = 10;
+    public static final int RTTVAR_US = 11;
+    public static final int MIN_RTT_US = 12;
+    public static final int BYTES_ACKED = 13;
+    public static final int SEGS_OUT = 14;
+    public static final int DATA_SEGS_OUT = 15;
+    public static final int RETRANS_PKTS = 16;
+    public static final int DELIVERED_PKTS = 17;
+    public static final int DELIVERED_CE_PKTS = 18;
+    public static final int REORDERINGS = 19;
+    public static final int REORDERING_PKTS = 20;
+    public static final int DELIVERY_RATE_BPS = 21;
+    public static final int APP_LIMITED = 22;
+    public static final int BUSY_US = 23;
+    public static final int RWND_LIMITED_US = 24;
+    public static final int SNDBUF_LIMITED_US = 25;
+    public static final int CWND_BYTES = 26;
+    public static final int MSS_BYTES = 27;
+
+    private SenderSession() {}
+  }
+
   public static final List<TableSpec> ALL =
-      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP, ACTION, COUNTER_REFRESH);
+      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP, ACTION, COUNTER_REFRESH, SENDER_TCP, SENDER_SESSION);
 
   private Tables() {}
 }

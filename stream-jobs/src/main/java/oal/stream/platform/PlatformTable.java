@@ -9,6 +9,7 @@ import java.util.Map;
 import oal.schema.ClickHouseColumn;
 import oal.schema.Settings;
 import oal.schema.StreamTables;
+import oal.stream.block.JsonForm;
 import oal.stream.block.NativeBlockWriter;
 import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
@@ -23,7 +24,7 @@ final class PlatformTable {
 
     private PlatformTable(String name, List<ClickHouseColumn> spec) {
         this.name = name;
-        writer = new NativeBlockWriter(name, spec);
+        writer = new NativeBlockWriter(JsonForm.blockName(name), spec);
         columns = spec.stream().map(c -> JsonColumn.of(name, c)).toArray(JsonColumn[]::new);
         for (int i = 0; i < columns.length; i++) index.put(columns[i].name, i);
     }

@@ -33,6 +33,7 @@ import net.jpountz.lz4.LZ4FrameInputStream;
 import oal.schema.ClickHouseColumn;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
+import oal.stream.block.JsonForm;
 
 /**
  * Inserts over ClickHouse's HTTP interface. One attempt per call; the caller decides whether to repeat it. Safe for
@@ -76,7 +77,7 @@ final class ClickHouseClient {
             send(withTable(settings, structure, insert.body()), insert.toString(), false);
             return;
         }
-        settings.put("query", "INSERT INTO " + target.database() + "." + insert.table() + " FORMAT Native");
+        settings.put("query", "INSERT INTO " + table(insert) + " FORMAT Native");
         HttpRequest.Builder request = request(settings).header("Content-Encoding", "lz4")
                 .POST(BodyPublishers.ofByteArray(insert.body()));
         send(request, insert.toString(), false);
@@ -96,7 +97,7 @@ final class ClickHouseClient {
      */
     long addMissing(Insert insert) throws IOException, InterruptedException {
         if (copied(insert)) return 0;
-        String table = target.database() + "." + insert.table();
+        String table = table(insert);
         String structure = structure(table);
         // Parts are missing as a whole, so a row that is in the insert twice is in the table twice or not at all.
         // Without columns that have a default of their own: these came with a migration, and an insert that a
@@ -126,7 +127,8 @@ final class ClickHouseClient {
     private boolean copied(Insert insert) throws IOException, InterruptedException {
         TableSpec renamed = storedElsewhere(insert.table());
         String query = "SELECT countIf(startsWith(engine, 'Replicated')) FROM system.tables WHERE name = '"
-                + (renamed == null ? insert.table() : renamed.storedAs()) + "' AND database IN ('" + target.database()
+                + (renamed == null ? JsonForm.table(insert.table()) : renamed.storedAs())
+                + "' AND database IN ('" + target.database()
                 + "', '" + target.database() + SHARE + "')";
         HttpRequest.Builder request = request(Map.of("query", query, "wait_end_of_query", "1"))
                 .POST(BodyPublishers.noBody());
@@ -140,10 +142,19 @@ final class ClickHouseClient {
                 + answer + "', which is no number", true, null);
     }
 
-    /** The table that takes an insert's rows, with a SELECT of its columns: rows of {@code rewrite} go to action. */
+    private String table(Insert insert) {
+        return target.database() + "." + JsonForm.table(insert.table());
+    }
+
+    /**
+     * The table that takes an insert's rows, with a SELECT of its columns: rows of {@code rewrite} go to action. What
+     * the insert does not have of a table that others fill, too, gets the table's default.
+     */
     private String into(Insert insert) {
         TableSpec renamed = storedElsewhere(insert.table());
-        if (renamed == null) return target.database() + "." + insert.table() + " SELECT *";
+        List<ClickHouseColumn> some = JsonForm.columns(insert.table());
+        if (some != null) return table(insert) + " (" + names(some) + ") SELECT " + names(some);
+        if (renamed == null) return table(insert) + " SELECT *";
         return target.database() + "." + renamed.storedAs() + " (" + names(renamed.stored()) + ") SELECT "
                 + names(renamed.clickhouse());
     }

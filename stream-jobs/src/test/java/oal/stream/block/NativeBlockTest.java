@@ -74,6 +74,7 @@ class NativeBlockTest {
             List<Golden.Record> records = new ArrayList<>(Golden.records("extremes"));
             records.addAll(Golden.records("actions"));
             records.addAll(Golden.records("refresh"));
+            records.addAll(Golden.records("senders"));
             for (Golden.Record r : records) {
                 if (r.topic() != t.topic()) continue;
                 decoder.decode(r.topic(), r.data());

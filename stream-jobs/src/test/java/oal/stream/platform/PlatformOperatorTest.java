@@ -68,7 +68,7 @@ class PlatformOperatorTest {
         assertEquals("NaN", rollouts.get(1).get("value"), "a float that is left out");
         assertEquals("3.0", rollouts.get(1).get("limit"), "an integer is a number");
         assertEquals("aborted", rollouts.get(1).get("step"));
-        Map<String, String> tcp = rows("sender_tcp").get(0);
+        Map<String, String> tcp = rows("sender_tcp_json").get(0);
         assertEquals("18446744073709551615", tcp.get("flow_id"));
         assertEquals("-17", tcp.get("clock_offset_us"));
         assertEquals(List.of(), harness.extractOutputValues());
@@ -183,6 +183,6 @@ class PlatformOperatorTest {
             }
             send(bad);
         }
-        assertEquals(rounds, rows("sender_tcp").size() + rows("dead_letter").size());
+        assertEquals(rounds, rows("sender_tcp_json").size() + rows("dead_letter").size());
     }
 }

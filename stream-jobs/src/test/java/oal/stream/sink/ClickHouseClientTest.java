@@ -13,7 +13,9 @@ import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import oal.schema.ClickHouseColumn;
+import oal.schema.StreamTables;
 import oal.schema.Tables;
+import oal.stream.block.JsonForm;
 import oal.stream.block.RowBlock;
 import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
 import org.junit.jupiter.api.BeforeAll;
@@ -139,6 +141,43 @@ class ClickHouseClientTest {
         assertEquals(24, client.addMissing(insert));
         assertEquals(0, client.addMissing(insert));
         assertEquals(all, server.sql(rows));
+    }
+
+    /** Rows of batches and of JSON are in one table, in inserts of their own; each may be lost and is then mended. */
+    @Test
+    void aTableTakesRowsOfBothForms() throws Exception {
+        List<ClickHouseColumn> batches = Tables.SENDER_TCP.clickhouse();
+        List<ClickHouseColumn> json = StreamTables.SENDER_TCP;
+        String more = json.stream().filter(c -> !batches.contains(c)).map(c -> "`" + c.name() + "` " + c.type()
+                + " DEFAULT " + Map.of("host", "ap_id", "clock_offset_us", "0").getOrDefault(c.name(), "4294967295"))
+                .collect(Collectors.joining(", "));
+        server.sql("CREATE TABLE oal.sender_tcp (" + batches.stream().map(c -> "`" + c.name() + "` " + c.type())
+                .collect(Collectors.joining(", ")) + ", " + more + ") ENGINE = MergeTree PARTITION BY toDate(ts)"
+                + " ORDER BY (host, ts) SETTINGS non_replicated_deduplication_window = 1000");
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(),
+                new UnregisteredMetricsGroup());
+        for (boolean fromJson : new boolean[] {false, true}) {
+            String columns = (fromJson ? json : batches).stream().map(c -> c.name().equals("ts")
+                    ? "toDateTime64('2026-03-01 00:00:00', 6, 'UTC') + 3600 * number AS ts"
+                    : c.type().equals("IPv6") ? "toIPv6('::1') AS " + c.name()
+                    : "CAST(toString(number % 9) AS " + c.type() + ") AS `" + c.name() + "`")
+                    .collect(Collectors.joining(", "));
+            String name = fromJson ? JsonForm.blockName("sender_tcp") : "sender_tcp";
+            writer.write(server.block(name, 60, "SELECT " + columns + " FROM numbers(60)"), null);
+        }
+        List<Insert> inserts = List.copyOf(writer.prepareCommit());
+        assertEquals(List.of("sender_tcp", "sender_tcp_json"), inserts.stream().map(Insert::table).toList());
+        for (Insert insert : inserts) for (int i = 0; i < 2; i++) client.insert(insert);
+        String rows = "SELECT count(), countIf(host = ap_id AND clock_offset_error_us = 4294967295),"
+                + " countIf(ap_id = '' AND clock_offset_us < 9) FROM oal.sender_tcp";
+        assertEquals("120\t60\t60", server.sql(rows));
+        server.sql("ALTER TABLE oal.sender_tcp DELETE WHERE toDate(ts) = '2026-03-02' SETTINGS mutations_sync = 1");
+        for (Insert insert : inserts) {
+            client.insert(insert);
+            assertEquals(24, client.addMissing(insert), insert.table());
+            assertEquals(0, client.addMissing(insert), insert.table());
+        }
+        assertEquals("120\t60\t60", server.sql(rows));
     }
 
     @Test

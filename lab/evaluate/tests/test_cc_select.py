@@ -1,0 +1,119 @@
+"""What the page of cc-select says is what the committed figures say, and those are what the committed sessions give."""
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from grid import harm, held_out, judge, kept, paths, report, table
+from oal_training.cc_select import plain
+from oal_training.cc_select.statistics import ALL
+from oal_training.cc_select.utility import Utility
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+RESULTS = kept.FILE.parent
+PAGE = ROOT / "policies/cc-select/README.md"
+GRID = paths.load()
+
+
+@pytest.fixture(scope="module")
+def judged():
+    return json.loads((RESULTS / "judged.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def speed():
+    return table.table(kept.read(), GRID["congestion_controls"], Utility(**GRID["utilities"]["speed"]))
+
+
+def words(path: pathlib.Path) -> str:
+    return " ".join(path.read_text().split())
+
+
+def test_every_path_of_the_grid_was_played(speed, judged):
+    assert set(speed.paths.index) == {p["name"] for p in paths.paths(GRID)}
+    assert judged["sessions"] == speed.worth.size and judged["conditions"] == speed.paths.condition.nunique()
+
+
+def test_figures_without_trees_are_what_the_sessions_give(speed, judged):
+    boot = judge.Bootstrap.of(speed.paths.condition.to_numpy())
+    now = judge.swapped(speed.worth)
+    assert judge.winners(speed) == judged["speed"]["winners"]
+    for s, cc in enumerate(speed.algorithms):
+        said = judged["speed"]["starts"][cc]
+        gain = lambda worth, s=s: (worth - now[:, s]).mean(axis=1)
+        assert judge.percent(boot, gain(judge.hindsight(speed))) == pytest.approx(said["possible"], abs=1e-3)
+        assert judge.percent(boot, gain(judge.fixed(speed))) == pytest.approx(said["fixed"], abs=1e-3)
+
+
+def test_what_trees_bring_is_what_fitting_them_again_gives(speed, judged):
+    """Of one seed and one start; ties of splits may fall otherwise on another machine."""
+    start = speed.algorithms.index(judge.START)
+    fold = held_out.folds(speed.paths.condition.to_numpy(), 0)
+    chosen = held_out.choices(speed, "gains", fold, starts=[start])
+    real = (judge.of_choice(speed, chosen) - judge.swapped(speed.worth))[:, start].mean()
+    assert 100 * np.expm1(real) == pytest.approx(judged["speed"]["by_seed"][0], abs=0.5)
+
+
+def test_committed_trees_see_statistics_of_a_session_and_say_an_algorithm(speed):
+    """They were fitted on these sessions: far more right than wrong there."""
+    model = json.loads((RESULTS / "trees.json").read_text())["speed"]
+    start, now = speed.algorithms.index(judge.START), judge.swapped(speed.worth)
+    gains = [now[p, model["algorithms"].index(
+        plain.choose(model, judge.START, dict(zip(ALL, speed.statistics[p, start, 0])))), 0] - now[p, start, 0]
+        for p in range(len(now))]
+    assert set(model["trees"]) == set(GRID["congestion_controls"]) and np.mean(gains) > 0
+
+
+def test_what_was_played_again_is_what_its_sessions_give(judged):
+    wanted = {}
+    for row in judged["harm"]["paths"]:
+        wanted.setdefault(row["path"], []).append(row["cc"])
+    assert len(wanted) == judged["harm"]["doubtful"]
+    assert harm.judged(kept.read(RESULTS / "harm.parquet"), wanted) == judged["harm"]["paths"]
+
+
+def test_the_tables_are_what_the_figures_give(judged):
+    assert (RESULTS / "table.md").read_text() == report.page(judged)
+
+
+def test_the_page_has_every_aim_with_its_verdict(judged):
+    page = PAGE.read_text()
+    for row in report.aims(judged)[1:]:
+        assert "| " + " | ".join(row) + " |" in page, row[0]
+
+
+def test_the_page_says_what_it_is_worth(speed, judged):
+    """The words of its first chapter."""
+    page, s, j, q = words(PAGE), report.signed, judged["speed"], judged["queue"]
+    low, high, cubic = report.short_queues(speed)
+    for said in (
+            f"trees bring {s(j['starts']['cubic']['gains']['real'])}, BBR without any tree"
+            f" {s(j['starts']['cubic']['fixed'])}",
+            f"within 2 % of the best on {100 * report.near(speed, 'bbr'):.0f} % of paths",
+            f"add to that is {s(j['rivals']['all']['best fixed'])}",
+            f"BBR has {low:.0f} to {high:.0f} Mbit/s, CUBIC {cubic:.0f} or more",
+            f"Over FQ-CoDel they lose {s(j['rivals']['queue fq_codel']['bbr'])}",
+            f"no lesson had it is {s(judged['splits']['rate_mbps']['over best fixed'])}",
+            f"that none had {s(judged['splits']['delay_ms']['over best fixed'])}",
+            f"worse than with BBR for all, {s(j['lives']['20']['model over best fixed'])}",
+            f"they are {s(j['lives']['20']['model over bandit'])}",
+            f"choosing pays**: {s(q['rivals']['all']['best fixed'])} over the best algorithm for all,"
+            f" {s(q['lives']['20']['model over best fixed'])} in 20 sessions",
+            f"Vegas is best on {100 * q['winners']['vegas']:.0f} % of paths then, BBR on"
+            f" {100 * q['winners']['bbr']:.0f} %"):
+        assert said in page, said
+
+
+def test_the_page_says_why_gains_are_far_from_the_papers(speed):
+    where = (speed.paths.rate_mbps == 100) & (speed.paths.delay_ms == 100) & (speed.paths.loss == 0.01)
+    of = {cc: speed.speed_mbps[where, n].mean(axis=1) for n, cc in enumerate(speed.algorithms)}
+    assert (f"CUBIC gets about {of['cubic'].mean():.0f} of 100 Mbit/s, BBR {of['bbr'].min():.0f} to"
+            f" {of['bbr'].max():.0f}") in words(PAGE)
+
+
+@pytest.mark.parametrize("of", ["speed", "queue"])
+def test_the_page_has_what_each_start_and_each_kind_of_trees_brings(judged, of):
+    page = PAGE.read_text()
+    for rows in (report.starts(judged[of]), report.models(judged[of])):
+        for row in rows[1:]:
+            assert "| " + " | ".join(row) + " |" in page, (of, row[0])
