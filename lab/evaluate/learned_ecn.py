@@ -56,10 +56,9 @@ def models(name: str) -> dict:
     own = [run for seed in SEEDS for run in runs_of(name, seed)]
     train, validation = parts(own, "train"), parts(own, "validation")
     marks, chosen = ecn_fit.choose(train, validation, "logarithmic", 0, latest=(1, 2))
-    taught, how = ecn_fit.linear(train, validation)
     at_us = ecn_fit.threshold(train, validation)
-    return {"kmeans": chosen, "linear": how, "rtt_us": round(at_us), "models": {
-        "kmeans": sender_models.pack_marks(marks.integers()), "linear": sender_models.pack_marks(taught.integers()),
+    return {"kmeans": chosen, "rtt_us": round(at_us), "models": {
+        "kmeans": sender_models.pack_marks(marks.integers()),
         "rtt": sender_models.pack_marks(ecn_fit.rule(at_us))}}
 
 
@@ -70,6 +69,12 @@ def figure(values: list[float]) -> str:
 
 def rows_of(kept: list[dict], split: str, channel: str, test: str = "all") -> list[dict]:
     return [row for row in kept if (row["split"], row["channel"], row["test"]) == (split, channel, test)]
+
+
+def mean_of(kept: list[dict], split: str, who: str) -> str:
+    """Of the channels' mean, over seeds."""
+    each = [rows_of(kept, split, channel) for channel in sorted({row["channel"] for row in kept})]
+    return figure([float(np.mean([row[who] for row in rows])) for rows in zip(*each)])
 
 
 def tables(kept: list[dict]) -> dict[str, list[list[str]]]:

@@ -26,8 +26,7 @@ SENDERS: dict[str, tuple[str, bool]] = {
     **{control: (control, False) for control in CONGESTION_CONTROLS if control not in ("oal_lc", "oal_ecn")},
     "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False), "cubic_mixed": ("cubic", False),
     "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False)),
-    "lc_ap": ("oal_lc", True), **dict.fromkeys((f"le{what}{more}" for what in ("", "_rtt", "_taught")
-                                                  for more in ("", "_steep")), ("oal_ecn", False))
+    "lc_ap": ("oal_lc", True), **dict.fromkeys(("le", "le_rtt", "le_steep", "le_rtt_steep"), ("oal_ecn", False))
 }
 #: Senders of which every second flow of a scenario asks for ECN, from the first on, and the others do not.
 MIXED = ("cubic_mixed",)

@@ -27,10 +27,10 @@ KEPT_MARKS = KEPT.with_name("learned-ecn.json")
 #: Most that a window grows in a round trip: a part of 1 << that of it.
 STEEP = 3
 #: Sender of methods.SENDERS → (which of a path's models it has, `steep`). le: K-means on round trips and times between
-#: acknowledgements; le_rtt: a threshold of round trips; le_taught: a border that the access point's queue taught, on
-#: the same inputs. le_steep, …: the same marks, and growth that doubles.
+#: acknowledgements; le_rtt: a threshold of round trips. le_steep, le_rtt_steep: the same marks, and growth that doubles
+#: while there are none.
 MARKS = {f"{sender}{more}": (which, steep) for more, steep in (("", 0), ("_steep", STEEP)) for sender, which in (
-    ("le", "kmeans"), ("le_rtt", "rtt"), ("le_taught", "linear"))}
+    ("le", "kmeans"), ("le_rtt", "rtt"))}
 #: No model: oal_lc is CUBIC.
 NONE = bytes(LAYOUT.size)
 

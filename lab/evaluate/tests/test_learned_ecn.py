@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from evaluate import ecn_fit, ecn_samples, follows, learned_ecn, scenarios, sender_models
+from evaluate import aims, ecn_fit, ecn_samples, follows, learned_ecn, results, scenarios, sender_models, verdict
 from evaluate.methods import method
 from oal_schema.centroids import QUEUE
 
@@ -99,3 +99,34 @@ def test_what_was_judged_offline_is_on_the_page():
     page = (ROOT / "policies/learned-ecn/README.md").read_text()
     for found in learned_ecn.tables(kept).values():
         assert learned_ecn.table.markdown(found) in page
+
+
+def words() -> str:
+    return " ".join((ROOT / "policies/learned-ecn/README.md").read_text().split())
+
+
+def test_the_page_says_why_marks_are_not_shipped():
+    page, kept = words(), learned_ecn.read()
+    means = {(who, split): learned_ecn.mean_of(kept, split, who)
+             for who in ("logarithmic", "exponential", "rtt", "linear") for split in ("time", "channel")}
+    assert (f"By time K-means has {means['logarithmic', 'time']} and the threshold {means['rtt', 'time']}") in page
+    assert (f"it has {means['logarithmic', 'channel']}, surely less than the threshold's"
+            f" {means['rtt', 'channel']}") in page
+    assert f"it has {means['exponential', 'time']} and {means['exponential', 'channel']}" in page
+    assert f"has {means['linear', 'time']} by time and {means['linear', 'channel']} on an unseen link" in page
+
+
+def test_the_page_says_what_the_law_does():
+    page, r = words(), results.Results.read(learned_ecn.RESULTS)
+    named = {aim.name: aim for aim in aims.load("learned-ecn")[0]}
+    found = {name: [aims.figure(one.found) for one in aims.judge(r, named[name])] for name in named}
+    rate = lambda scenario, which: verdict.mean(r, scenario, method(which), "long_mbps").value
+    for name, said in (("over-threshold", "leaves {} of the threshold's wait at {} of its throughput"),
+                       ("steep-over-threshold", "with steep growth {} at {}"),
+                       ("threshold-wait", "has {} of CUBIC's wait at {} of its throughput"),
+                       ("threshold-follows", "a correlation of {} with the capacity")):
+        assert said.format(*found[name]) in page, name
+    assert (f"it has {rate('walk', 'le_steep-fifo'):.1f} Mbit/s for the threshold's"
+            f" {rate('walk', 'le_rtt_steep-fifo'):.1f} and CUBIC's {rate('walk', 'cubic-fifo'):.1f}") in page
+    assert (f"DCTCP with true marks has {rate('blocked', 'dctcp-fq-ce5'):.1f} Mbit/s for CUBIC's"
+            f" {rate('blocked', 'cubic-fifo'):.1f}") in page

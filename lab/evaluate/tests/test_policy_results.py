@@ -8,7 +8,7 @@ from evaluate import aims, causes, results, sender_models, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-JUDGED = ("loss-cause", "mark", "uplink-cap")
+JUDGED = ("loss-cause", "mark", "uplink-cap", "learned-ecn")
 
 
 def of_policy(policy: str) -> tuple[results.Results, list[aims.Aim], int]:
