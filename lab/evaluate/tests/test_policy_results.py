@@ -160,6 +160,10 @@ def test_the_first_pages_table_says_the_same_of_each_policy(marks, uploads):
     right = sorted(100 * aims.judge(r, of[name])[0].found.value for name in ("fifo", "fq", "bbr"))
     assert (f"right for {right[0]:.0f} to {right[-1]:.0f} % of both; told, a sender at the edge of a cell has"
             f" {told:.2f} Mbit/s for CUBIC's {plain:.2f}") in row["loss-cause"]
+    r, wanted, _ = of_policy("learned-ecn")
+    wait, left = (100 * (one.found.value - 1) for one in aims.judge(
+        r, next(aim for aim in wanted if aim.name == "threshold-wait")))
+    assert f"p95 queueing {wait:.0f} % at {left:.0f} % of throughput".replace("-", "−") in row["learned-ecn"]
     for figure in ("+66.3 %", "+65.0 %"):
         assert figure in row["cc-select"] and figure in words("policies/cc-select/README.md")
     for figure in ("−21.0 %", "−50.3 %"):
