@@ -35,7 +35,7 @@ int usage(FILE *f)
 		   "to, as commands on standard input say\n"
 #endif
 		   "       %1$s options               every option of FILE, with default, range and meaning\n"
-		   "FILE is in UCI format; default %3$s\n",
+		   "FILE is the configuration of this %2$s, in UCI format; default %3$s\n",
 		OAL_PROGRAM, OAL_HERE, CONFIG_PATH);
 	return f == stderr ? 2 : 0;
 }
