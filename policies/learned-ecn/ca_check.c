@@ -203,8 +203,8 @@ int main(int argc, char **argv)
 		for (int i = 0; i < OAL_ECN_EVENTS; i++) {
 			if (memcmp(&here[i], &there[i], sizeof here[i])) {
 				printf("history %lu, event %d: %u %u %u %u here, %u %u %u %u there\n", k, i,
-				       here[i].why, here[i].action, here[i].left, here[i].times, there[i].why,
-				       there[i].action, there[i].left, there[i].times);
+				       here[i].why, here[i].action, here[i].left, here[i].times,
+				       there[i].why, there[i].action, there[i].left, there[i].times);
 				return 1;
 			}
 			made[here[i].why]++;

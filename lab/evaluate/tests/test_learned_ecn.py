@@ -120,6 +120,8 @@ def test_the_page_says_what_the_law_does():
     page, r = words(), results.Results.read(learned_ecn.RESULTS)
     named = {aim.name: aim for aim in aims.load("learned-ecn")[0]}
     found = {name: [aims.figure(one.found) for one in aims.judge(r, named[name])] for name in named}
+    alone = aims.measured(r, named["threshold-wait"], named["threshold-wait"].limits[0], ("recorded",))
+    assert f"on the recorded link alone it has {aims.figure(alone)} of CUBIC's wait" in page
     rate = lambda scenario, which: verdict.mean(r, scenario, method(which), "long_mbps").value
     for name, said in (("over-threshold", "leaves {} of the threshold's wait at {} of its throughput"),
                        ("steep-over-threshold", "with steep growth {} at {}"),
