@@ -34,7 +34,8 @@ static DEFINE_SPINLOCK(medium_loss_lock);
  */
 #define MEDIUM_DROPPED	(1 << 14)
 static u64 medium_dropped[MEDIUM_DROPPED];
-extern bool (*oal_lc_dropped_by_queue)(const struct sock *sk, u32 seq);
+/* Where that is part of the kernel: the sampler's guests go without. */
+extern bool (*oal_lc_dropped_by_queue)(const struct sock *sk, u32 seq) __attribute__((weak));
 
 static u64 medium_dropped_name(u16 source_port, u16 destination_port, u32 seq)
 {
@@ -177,5 +178,6 @@ static void medium_losses_init(struct dentry *dir)
 	BUILD_BUG_ON(sizeof(struct medium_loss) != 56);
 	debugfs_create_file("losses", 0400, dir, NULL, &medium_losses_fops);
 	medium_losses = &medium_loss_listener;
-	oal_lc_dropped_by_queue = medium_dropped_by_queue;
+	if (&oal_lc_dropped_by_queue)
+		oal_lc_dropped_by_queue = medium_dropped_by_queue;
 }

@@ -56,7 +56,7 @@ extern const struct action_ops rwnd_ovs, rwnd_bpf;
 /* Can what the configuration asks for work here? 0, or negative errno with what to do in `err`. */
 int rwnd_check(const struct config_rwnd *, char *err, size_t err_size);
 /* The backend that the configuration names, also if its bridge is yet to come up (`ready` is false until then); `auto`
- * takes ovs where the bridge and its rewrite_rwnd action are, else bpf. */
+ * takes bpf where the kernel takes its programs, else ovs. */
 int rwnd_open(struct rwnd **, const struct config_rwnd *, char *err, size_t err_size);
 /* ACKs of this flow carry at most `bytes` from now on, for `ttl_ms` (at most RWND_MAX_TTL_MS) unless set again. Raised
  * to the floor if it lies below. 0, or negative errno: -EINVAL (scale > 14, no such flow can be, ttl), -ENOSPC (table
