@@ -78,10 +78,11 @@ def test_a_difference_is_found(check, tmp_path):
     assert re.match(r"history 0, event \d+: [\d ]+ here, [\d ]+ there", done.stdout), done.stdout
 
 
+@pytest.mark.parametrize("policy", ["learned-ecn"], indirect=True)
 def test_this_machines_kernel_takes_oal_ecn(policy, check):
     """And offers it to connections, while whoever registered it lives. (oal_lc: ap-exporter/tests/congestion.py)"""
-    if policy != "learned-ecn" or os.geteuid():
-        pytest.skip("of oal_ecn, as root")
+    if os.geteuid():
+        pytest.skip("programs of the kernel need root")
     done = subprocess.run([check, "registered", check.with_name("ca.bpf.o"), "1"], capture_output=True, text=True)
     if "does not take" in done.stderr:
         pytest.skip(f"this kernel has no struct_ops by links (Linux 6.4), or no BTF: {done.stderr}")
