@@ -42,6 +42,9 @@ MODEL = struct.Struct("=Q16q2I2I")  # struct oal_lc_model of policies/loss-cause
 #: No fit: whatever the round trip, a loss is one of the air; no limit of windows kept one after the other.
 ALWAYS_AIR = MODEL.pack(0, 0, 0, 0, 0, 1, 1 << 16, 0, 0, 0, 0, 0, 0, 0, 1 << 28, 0, 0, 2, 1, 255, 0).hex()
 
+#: The same with a shift that no product may have.
+TOO_FAR = MODEL.pack(0, -(1 << 63), *MODEL.unpack(bytes.fromhex(ALWAYS_AIR))[2:]).hex()
+
 # The host: listens, accepts connections, sends without end to those that ask for it; connects where it is told to.
 # Answers each line with the congestion control of a connection, or what it has sent.
 HOST = """
@@ -274,7 +277,8 @@ def t_commands():
         for line in ("choose", "choose 10.0.0.0/8 reno", "choose 10.0.0.0/8 reno 0", "choose 10.0.0.0/8 reno 60001",
                      "choose 10.0.0.1/8 reno 1000", "choose 10.0.0.0/33 reno 1000", "choose fd97::/129 reno 1000",
                      "choose 10.0.0.0/8 nothing 1000", "choose x reno 1000", "model 10.0.0.0/8 00 1000",
-                     f"model 10.0.0.0/8 {'00' * MODEL.size} 1000", f"model 10.0.0.0/8 {ALWAYS_AIR}0 1000", "release",
+                     f"model 10.0.0.0/8 {'00' * MODEL.size} 1000", f"model 10.0.0.0/8 {ALWAYS_AIR}0 1000",
+                     f"model 10.0.0.0/8 {TOO_FAR} 1000", "release",
                      "choose 10.0.0.0/8 reno 1000 more", "stats now"):
             assert scene.ask(line, ok=False)["error"], line
         seen = scene.stats()

@@ -5,6 +5,7 @@
  *
  * usage: ca_check bpf OBJECT HISTORIES | kernel FILE HISTORIES */
 #include "ca_check.h"
+#include "law_draw.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,31 +21,6 @@
 #include <bpf/libbpf.h>
 #endif
 
-static uint64_t seed = 17;
-
-static uint64_t draw(void) /* xorshift64*, Vigna */
-{
-	seed ^= seed >> 12;
-	seed ^= seed << 25;
-	seed ^= seed >> 27;
-	return seed * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static uint64_t below(uint64_t n) { return draw() % n; }
-
-/* Sizes of all magnitudes, edges among them. */
-static uint32_t sized(void)
-{
-	static const uint32_t edges[] = { 0, 1, UINT32_MAX, INT32_MAX, 0x80000000u, 2, 3 };
-
-	return below(16) ? (uint32_t)(draw() >> (32 + below(32))) : edges[below(7)];
-}
-
-static int64_t around(int64_t most) { return (int64_t)below(2 * (uint64_t)most + 1) - most; }
-
-/* Limits of schema/src/oal_schema/centroids.py. */
-enum { ONE = 1 << LAW_FRACTION, MOST_SCALE = 1 << 22, MOST_SHIFT = 1 << 22, MOST_CENTRE = 1 << 28 };
-
 /* One history in four has a model of any numbers; the others one as a fit makes it, and values around its centres. */
 static void make_up(struct oal_lc_history *h)
 {
@@ -58,10 +34,10 @@ static void make_up(struct oal_lc_history *h)
 	c->usable = below(16) != 0;
 	c->inputs = below(16) ? 2 : (uint32_t)below(6); /* more than there are, among them */
 	for (int i = 0; i < LAW_MAX_INPUTS; i++) {
-		c->shift[i] = plausible ? law_log2(i ? base_us : base_segments) : around(MOST_SHIFT);
-		c->scale[i] = 1 + (int64_t)below(plausible ? 20 * ONE : MOST_SCALE);
+		c->shift[i] = plausible ? law_log2(i ? base_us : base_segments) : around(LAW_MAX_SHIFT);
+		c->scale[i] = 1 + (int64_t)below(plausible ? 20 << LAW_FRACTION : LAW_MAX_SCALE);
 		for (int k = 0; k < 2; k++)
-			c->centre[k][i] = around(plausible ? 3 * ONE : MOST_CENTRE);
+			c->centre[k][i] = around(plausible ? 3 << LAW_FRACTION : LAW_MAX_CENTRE);
 	}
 	for (int i = 0; i < OAL_LC_EVENTS; i++) {
 		struct oal_lc_event *e = &h->events[i];

@@ -5,6 +5,8 @@
 #define OAL_LOSS_CAUSE_LAW_H
 
 enum { LAW_FRACTION = 16, LAW_MAX_INPUTS = 4, LAW_AIR = 0, LAW_QUEUE = 1 };
+/* As Centroids has them: so that no product leaves 64 bits. */
+enum { LAW_MAX_SCALE = 1 << 22, LAW_MAX_SHIFT = 1 << 22, LAW_MAX_CENTRE = 1 << 28 };
 
 /* What `compiled` makes: limits as Centroids checks them, so that no product leaves 64 bits. */
 struct law_centroids {
@@ -13,6 +15,26 @@ struct law_centroids {
 	unsigned int inputs;
 	int usable; /* 0: each loss is congestion */
 };
+
+static inline int law_within(long long x, long long most)
+{
+	return x >= -most && x <= most;
+}
+
+/* Are these numbers that law_nearest() may be asked with? */
+static inline int law_allowed(const struct law_centroids *c)
+{
+	unsigned int i;
+
+	if (!c->inputs || c->inputs > LAW_MAX_INPUTS)
+		return 0;
+	for (i = 0; i < LAW_MAX_INPUTS && i < c->inputs; i++)
+		if (c->scale[i] < 1 || c->scale[i] > LAW_MAX_SCALE || !law_within(c->shift[i], LAW_MAX_SHIFT) ||
+		    !law_within(c->centre[LAW_AIR][i], LAW_MAX_CENTRE) ||
+		    !law_within(c->centre[LAW_QUEUE][i], LAW_MAX_CENTRE))
+			return 0;
+	return 1;
+}
 
 /* log2(1 + x) of 0 <= x < 2^63, 16 bits of fraction, rounded down. */
 static inline long long law_log2(long long x)

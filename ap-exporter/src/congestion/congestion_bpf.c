@@ -31,9 +31,6 @@ extern const char oal_cc_object[], oal_cc_object_end[], oal_ca_object[], oal_ca_
 /* Newer than the headers that this is built with (Linux 6.4). */
 enum { STRUCT_OPS_BY_LINK = 1 << 13 /* BPF_F_LINK */, ATTACH_STRUCT_OPS = 44 /* BPF_STRUCT_OPS */ };
 
-/* Limits of schema/src/oal_schema/centroids.py: no product leaves 64 bits. */
-enum { MOST_SCALE = 1 << 22, MOST_SHIFT = 1 << 22, MOST_CENTRE = 1 << 28 };
-
 struct congestion {
 	struct bpf_object *cc, *ca;
 	struct bpf_link *program, *update; /* update: what filled the struct_ops map, not yet what registers it */
@@ -202,13 +199,9 @@ int congestion_model(struct congestion *c, const struct congestion_prefix *p,
 	struct oal_lc_model m;
 
 	memcpy(&m, model, sizeof m);
-	if (!ttl_ms || ttl_ms > CONGESTION_MAX_TTL_MS || m.centroids.usable != 1 || m.centroids.inputs != 2)
+	if (!ttl_ms || ttl_ms > CONGESTION_MAX_TTL_MS || m.centroids.usable != 1 || m.centroids.inputs != 2 ||
+	    !law_allowed(&m.centroids))
 		return -EINVAL;
-	for (int i = 0; i < 2; i++)
-		if (m.centroids.scale[i] < 1 || m.centroids.scale[i] > MOST_SCALE ||
-		    llabs(m.centroids.shift[i]) > MOST_SHIFT || llabs(m.centroids.centre[LAW_AIR][i]) > MOST_CENTRE ||
-		    llabs(m.centroids.centre[LAW_QUEUE][i]) > MOST_CENTRE)
-			return -EINVAL;
 	m.deadline_ns = deadline_ns(ttl_ms);
 	return bpf_map_update_elem(c->models, p, &m, BPF_ANY);
 }
