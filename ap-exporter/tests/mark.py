@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from outside import BINARY, Folder, run_here, sh, until
 from rwnd import Air, python, refusal
@@ -188,29 +189,35 @@ def t_spaced():
         spaced(air, hand)
 
 
+def marks_end(air: Air, hand: Hand, kill_file: Path) -> Datagrams:
+    """Marks end by their time, with the kill file, and within a second of the agent's death, which is dead then."""
+    datagrams = Datagrams(air)
+    asked = time.monotonic()
+    assert hand.ask(set_line(air, 1, 300))["ok"]
+    assert datagrams.through(ECT1) == CE
+    until(lambda: datagrams.through(ECT1) == ECT1, "the marks end")
+    assert time.monotonic() - asked >= 0.3, "marks ended before their time"
+    assert hand.ask(set_line(air, 1))["ok"] and datagrams.through(ECT1) == CE
+    kill_file.touch()
+    until(lambda: hand.ask("stats")["killed"], "the kill file is seen")
+    assert datagrams.through(ECT1) == ECT1, "marked in spite of the kill file"
+    assert not hand.ask(set_line(air, 1))["ok"]
+    kill_file.unlink()
+    until(lambda: not hand.ask("stats")["killed"], "the kill file is gone")
+    assert hand.ask(set_line(air, 1))["ok"] and datagrams.through(ECT1) == CE
+    died = time.monotonic()
+    hand.process.kill()
+    hand.process.wait()
+    while datagrams.through(ECT1) == CE:
+        assert time.monotonic() - died < 1.5, "marks outlive the agent by more than a second"
+    return datagrams
+
+
 def t_ends():
     """marks end by their time to live while the agent does nothing, with the kill file, and within a second of the
     agent's death"""
     with Folder() as folder, Air(folder) as air, Hand(air) as hand:
-        datagrams = Datagrams(air)
-        asked = time.monotonic()
-        assert hand.ask(set_line(air, 1, 300))["ok"]
-        assert datagrams.through(ECT1) == CE
-        until(lambda: datagrams.through(ECT1) == ECT1, "the marks end")
-        assert time.monotonic() - asked >= 0.3, "marks ended before their time"
-        assert hand.ask(set_line(air, 1))["ok"] and datagrams.through(ECT1) == CE
-        (folder / "kill").touch()
-        until(lambda: hand.ask("stats")["killed"], "the kill file is seen")
-        assert datagrams.through(ECT1) == ECT1, "marked in spite of the kill file"
-        assert not hand.ask(set_line(air, 1))["ok"]
-        (folder / "kill").unlink()
-        until(lambda: not hand.ask("stats")["killed"], "the kill file is gone")
-        assert hand.ask(set_line(air, 1))["ok"] and datagrams.through(ECT1) == CE
-        died = time.monotonic()
-        hand.process.kill()
-        hand.process.wait()
-        while datagrams.through(ECT1) == CE:
-            assert time.monotonic() - died < 1.5, "marks outlive the agent by more than a second"
+        datagrams = marks_end(air, hand, folder / "kill")
         assert "mark_down" in sh("tc filter show dev wifi0 egress", air.ap), "it was killed: its program stays"
         with Hand(air):  # the next one replaces what it left
             assert datagrams.through(ECT1) == ECT1

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import mark
-from mark import CE, ECT0, ECT1, NAMES, Datagrams, set_line, spaced
+from mark import CE, ECT0, ECT1, NAMES, Datagrams, marks_end, set_line, spaced
 from outside import BINARY, Folder, run_here, sh, until
 from rwnd import Held, refusal
 from rwnd_ovs import DEBIAN, LAB, OvsAir, OvsHand, Switch
@@ -110,25 +110,7 @@ def t_ends():
     """marks end by their time to live while the agent does nothing, with the kill file, and within a second of the
     agent's death; the switch forgets the flow, and the next agent starts clean"""
     with Folder() as folder, OvsAir(folder) as air, Hand(air.switch, folder / "kill") as hand:
-        datagrams = Datagrams(air)
-        asked = time.monotonic()
-        assert hand.ask(set_line(air, 1, 300))["ok"]
-        assert datagrams.through(ECT1) == CE
-        until(lambda: datagrams.through(ECT1) == ECT1, "the marks end")
-        assert time.monotonic() - asked >= 0.3, "marks ended before their time"
-        assert hand.ask(set_line(air, 1))["ok"] and datagrams.through(ECT1) == CE
-        (folder / "kill").touch()
-        until(lambda: hand.ask("stats")["killed"], "the kill file is seen")
-        assert datagrams.through(ECT1) == ECT1, "marked in spite of the kill file"
-        assert not hand.ask(set_line(air, 1))["ok"]
-        (folder / "kill").unlink()
-        until(lambda: not hand.ask("stats")["killed"], "the kill file is gone")
-        assert hand.ask(set_line(air, 1))["ok"] and datagrams.through(ECT1) == CE
-        died = time.monotonic()
-        hand.process.kill()
-        hand.process.wait()
-        while datagrams.through(ECT1) == CE:
-            assert time.monotonic() - died < 1.5, "marks outlive the agent by more than a second"
+        marks_end(air, hand, folder / "kill")
         until(lambda: not air.switch.flows(COOKIE), "the flow is gone by itself")
         air.switch.ofctl(f"add-flow cookie={COOKIE},priority=60001,dl_dst=02:00:00:00:00:09,actions=normal")
         with Hand(air.switch) as following:
