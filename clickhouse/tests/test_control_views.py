@@ -214,7 +214,7 @@ def test_effect_tells_seconds_with_clamps_from_those_without(database):
 def test_names_in_the_sql_are_those_of_the_contract():
     policy = yaml.safe_load((FOLDER.parent / "policies" / "rwnd-fair" / "numbers.yaml").read_text())
     sql = "".join((FOLDER / "migrations" / f).read_text()
-                  for f in ("0015_control_views.sql", "0041_action_cc.sql"))
+                  for f in ("0015_control_views.sql", "0040_action_cc.sql"))
     numbers = list(range(len(policy["actions"])))
     assert f"transform(r.kind, {numbers}, {policy['actions']}, 'unknown') AS action" in sql
     numbers = list(range(len(policy["congestion_controls"])))
