@@ -285,7 +285,8 @@ def test_a_network_that_a_table_names_can_be_chosen(platform):
 def test_what_was_chosen_is_named_and_a_choice_given_up_is_no_congestion_control(platform):
     rows = {(row["host"], row["client_network"]): row for row in _table(platform, "oal-hosts", "Chosen by network")}
     assert {key: (row["algorithm"], row["reason"], row["backend"]) for key, row in rows.items()} == {
-        ("cache-1", "198.51.1.0/24"): ("bbr", "class", "bpf"), ("cache-1", "198.51.2.0/24"): ("vegas", "explore", "bpf"),
+        ("cache-1", "198.51.1.0/24"): ("bbr", "class", "bpf"),
+        ("cache-1", "198.51.2.0/24"): ("vegas", "explore", "bpf"),
         ("vpn-1", "198.51.1.0/24"): ("bbr", "class", "shadow"),
         ("vpn-1", "198.51.2.0/24"): ("vegas", "explore", "shadow")}
     (latest,) = [p for p in panels_of(boards()["oal-control"]) if p["title"] == "Latest actions"]
