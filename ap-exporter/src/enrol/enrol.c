@@ -91,8 +91,8 @@ static void refused(const struct ticket *t, const struct http_answer *a, char *e
 {
 	const char *what = a->status == 401 ? "the token has been used or has lapsed, or was never given out: get a "
 	                                      "new ticket with: oal-deploy ctl ticket"
-	                   : a->status == 403 ? "this " OAL_HERE " is revoked there; if that is a mistake: oal-deploy ctl "
-	                                        "restore"
+	                   : a->status == 403 ? "this " OAL_HERE " is revoked there; if that is a mistake: "
+	                                        "oal-deploy ctl restore"
 	                   : a->status == 400 ? "it does not take the certificate request"
 	                   : a->status == 404 ? "there is no enrolment at that address: enrol_listen and enrol.url of "
 	                                        "the push service must fit"
