@@ -172,8 +172,8 @@ static void schedule(struct agent_ap *ap, struct agent_policy *p, struct candida
 	}
 	memcpy(bytes, a->body, a->len);
 	if (ahead_us > FARTHEST_ACTIVATION_US)
-		log_warn(OAL_HERE " %s: a bundle is to be activated more than a day from now: one of the clocks is wrong; "
-			 "it is activated at once",
+		log_warn(OAL_HERE " %s: a bundle is to be activated more than a day from now: one of the clocks is "
+			 "wrong; it is activated at once",
 			 ap->ap_id);
 	if (ahead_us <= 0 || ahead_us > FARTHEST_ACTIVATION_US)
 		agent_bundle_accept(p, c, bytes, a->len);
