@@ -234,3 +234,13 @@ class Interpreter:
         for f, v in enumerate(x):
             self.history[f].append(v)
         return instant, x
+
+    def row(self, table_name: str, row: dict) -> list[int]:
+        """Values for one row alone, as a policy about destinations has them: all state restarts, the row enters, and
+        the next instant is evaluated. `table_name` is an event table; `row` has its columns and `absent`.
+        """
+        table = next(t for t in self.tables if t.name == table_name)
+        self._restart()
+        self.next = self.interval
+        self._row(table.id, self.interval, (), row)
+        return self._evaluate()[1]
