@@ -54,14 +54,22 @@ class Verdict:
     compared: tuple[str, ...]
 
 
+#: ends of the metrics that say one comparison: percent, its interval, on how many networks
+PARTS = ("", "_low", "_high", "_networks")
+
+
+def asked(figures: Mapping[str, float], by: Rules) -> dict[str, float]:
+    """Of a run's metrics those that are asked for, as far as they are there."""
+    wanted = [name + part for name in by.beats for part in PARTS]
+    return {name: value for name in wanted if (value := _number(figures, name)) is not None}
+
+
 def judge(figures: Mapping[str, float], by: Rules) -> Verdict:
     """Of a run's metrics (record.figures)."""
     wrong, compared = [], []
     for name in by.beats:
         rival = BEATS[name]
-        percent, low, high, networks = (
-            _number(figures, name + part) for part in ("", "_low", "_high", "_networks")
-        )
+        percent, low, high, networks = (_number(figures, name + part) for part in PARTS)
         if percent is None or networks is None:
             wrong.append(f"its run does not say what it brings over {rival} (metric {name})")
         elif networks < by.least_networks:
