@@ -193,7 +193,7 @@ void place_release_all(struct place *p, struct place_shared *shared, enum oal_re
 /* What a bundle may do here. NULL: nothing, as of one for hosts, whose values are no windows. */
 static const struct oal_policy *policy_of(const struct candidate *candidate)
 {
-	if (!candidate || !strcmp(bundle_law(candidate->bundle)->subject, "destination"))
+	if (!candidate || bundle_law_of_rows(bundle_law(candidate->bundle)))
 		return NULL;
 	return bundle_policy(candidate->bundle);
 }

@@ -87,3 +87,8 @@ int bundle_law_read(struct bundle_law *law, const struct part *part, char *err, 
 	}
 	return 0;
 }
+
+bool bundle_law_of_rows(const struct bundle_law *law)
+{
+	return !strcmp(law->subject, "destination");
+}

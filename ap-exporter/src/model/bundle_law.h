@@ -17,9 +17,12 @@ struct bundle_law {
 	const char *action; /* rwnd, mark, cc */
 	bool needs_class; /* it goes by the class, and there must be a model of this role */
 	unsigned n_values;
-	int64_t values[BUNDLE_LAW_VALUES]; /* direct: one a class; 0: nothing is done; of cc enum oal_congestion_control */
+	/* direct: one a class; 0: nothing is done; of cc enum oal_congestion_control */
+	int64_t values[BUNDLE_LAW_VALUES];
 };
 
+/* Is it about destinations: what its program sees is a row by itself? Only hosts have these. */
+bool bundle_law_of_rows(const struct bundle_law *);
 /* What a bundle of format 1 does. */
 extern const struct bundle_law bundle_law_fair_window;
 
