@@ -67,7 +67,7 @@ def statements(minutes: int = 6) -> list[str]:
         (
             "INSERT INTO action (ap_id, ts, boot_id, policy, kind, subject, backend, class, reason, value) SELECT"
             f" '{host}', now64(6, 'UTC') - toIntervalSecond(3 + number * 4), 5, 'cc-select', 3,"
-            f" {(198 << 16) + (51 << 8)} + 1 + number % 2, {backend}, if(number % 3, 1, 255),"
+            f" {(198 << 16) + (51 << 8)} + 1 + number % 2, {backend}, if(number % 3 = 2, 255, number % 3),"
             f" [1, 13, 5][number % 3 + 1], [3, 4, 0][number % 3 + 1] FROM numbers({minutes})"
         ) for host, backend in (("cache-1", 3), ("vpn-1", 1))
     ]

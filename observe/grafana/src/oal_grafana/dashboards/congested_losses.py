@@ -91,7 +91,6 @@ def add(b: Board) -> None:
             "count:/s",
             "lost",
             name="${__field.labels.station} ${__field.name}",
-            finest="10s",
             long_names=True,
         ),
         p.rows(
