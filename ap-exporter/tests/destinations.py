@@ -40,8 +40,8 @@ DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
 OTHER = next(n for n in ("reno", "cubic") if n != DEFAULT)
 ENOUGH = 3_000_000  # bytes: more than min_flow_bytes, and than sockets take without a reader
 
-# The host's server: sends what is asked for to one that connects, and says which congestion control it has. Nobody reads
-# before the next line: so long it has something to send, and shorter than a jiffy the kernel calls that no time.
+# The host's server: sends what is asked for to one that connects, and says which congestion control it has. Nobody
+# reads before the next line: so long it has something to send, and shorter than a jiffy the kernel calls that no time.
 SERVER = """
 import socket, sys, threading
 listener = socket.create_server(("0.0.0.0", 0))
@@ -369,7 +369,8 @@ def t_configuration():
             text = site.config(1)
             (folder / "c").write_text(
                 text[:text.index("config replay")].replace("@exporter", "config exporter\n\toption ap_id ap-test")
-                + text[text.index("config agent"):] + f"config file\n\toption path '{folder}/f'\nconfig tcp\nconfig congestion\n{option}")
+                + text[text.index("config agent"):] + f"config file\n\toption path '{folder}/f'\nconfig tcp\n"
+                f"config congestion\n{option}")
             done = subprocess.run([BINARY, "check-config", "-c", folder / "c"], capture_output=True, text=True)
             assert done.returncode and said in done.stderr + done.stdout, done
 
