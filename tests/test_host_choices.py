@@ -1,6 +1,6 @@
-"""From a host's own sessions to the congestion control of its next connection, on the running platform: oal-host → Kafka
-→ Flink → ClickHouse → `oal-train cc-select` → MLflow → promoted on its page → signed bundle → push → the agent, and what
-`ss` says of a connection that begins.
+"""From a host's own sessions to the congestion control of its next connection, on the running platform: oal-host →
+Kafka → Flink → ClickHouse → `oal-train cc-select` → MLflow → promoted on its page → signed bundle → push → the agent,
+and what `ss` says of a connection that begins.
 
 The host serves two kinds of networks, each of which another congestion control suits: packets that get lost on the way,
 and packets that come over in turns, where BBR takes the shortest of its round trips for all of them.
