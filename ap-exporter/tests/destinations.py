@@ -123,16 +123,19 @@ class Host:
 
 
 @contextmanager
-def scene(mode: str = "enforce", env: dict | None = None, user: str = ""):
-    """(service, host, maker of bundles), with the agent running."""
+def scene(mode: str = "enforce", env: dict | None = None, user: str = "", capabilities: str = ""):
+    """(service, host, maker of bundles), with the agent running; with `capabilities` (+bpf,…) it has no others."""
     with Folder() as folder:
         site = agents.Site(folder)
         (ap,) = site.aps(1)
         service = Service(site.authority)
         host = Host(folder, service, site, mode, user)
         host.daemon.env = env
+        if capabilities:
+            host.daemon.under = ("setpriv", f"--bounding-set=-all,{capabilities}", "--inh-caps=-all", "--no-new-privs")
         try:
             with host.daemon:
+                host.daemon.under = ()  # setpriv has become the agent
                 yield service, host, site.maker
         finally:
             host.close()
@@ -183,6 +186,15 @@ def t_chosen():
         assert (decision["class"], decision["confidence_permille"], decision["features_missing"]) == (1, 900, 0)
         (judged,) = [r for r in host.daemon.rows("sender_session") if r["bytes_acked"] >= ENOUGH]
         assert judged["cc"] == NAMES.index(DEFAULT)
+
+
+def t_capabilities():
+    """it takes CAP_BPF and CAP_NET_ADMIN and no third one: that is what a container of the chart gives it"""
+    with scene(capabilities="+bpf,+net_admin") as (service, host, maker):
+        give(service, host, cc_select=bundle(maker))
+        assert host.session(1) == DEFAULT
+        host.gets(1, OTHER)
+        assert host.says()["kernel"]["choices"] == 1 and "shadow" not in host.daemon.log.read_text()
 
 
 def t_by_what_the_session_was():
