@@ -40,8 +40,8 @@ DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
 OTHER = next(n for n in ("reno", "cubic") if n != DEFAULT)
 ENOUGH = 3_000_000  # bytes: more than min_flow_bytes, and than sockets take without a reader
 
-# The host's server: sends what is asked for to one that connects, and says which congestion control it has. Nobody reads
-# before the next line: so long it has something to send, and shorter than a jiffy the kernel calls that no time.
+# The host's server: sends what is asked for to one that connects, and says which congestion control it has. Nobody
+# reads before the next line: so long it has something to send, and shorter than a jiffy the kernel calls that no time.
 SERVER = """
 import socket, sys, threading
 listener = socket.create_server(("0.0.0.0", 0))
@@ -68,7 +68,8 @@ for line in sys.stdin:
 class Host:
     """A server in a cgroup of its own, the agent that looks at its connections, and what both say."""
 
-    def __init__(self, folder: Path, service: Service, site: "agents.Site", mode: str, user: str):
+    def __init__(self, folder: Path, service: Service, site: "agents.Site", mode: str, user: str,
+                 under: tuple):
         self.cgroup = CGROUPS[0] / next(TAGS)
         self.cgroup.mkdir()
         self.server = subprocess.Popen([sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -76,7 +77,9 @@ class Host:
         port = int(self.server.stdout.readline())
         text = site.config(service.port, state=not user)
         if user:
-            text = text.replace("@exporter", f"@exporter\n\toption user {user}", 1)
+            if not under:  # else it is that user from the start
+                text = text.replace("@exporter", f"@exporter\n\toption user {user}", 1)
+            folder.chmod(0o777)
             for file in folder.iterdir():
                 file.chmod(0o755 if file.is_dir() else 0o644)
         text = text[:text.index("config replay")] + text[text.index("config agent"):] + (
@@ -123,19 +126,17 @@ class Host:
 
 
 @contextmanager
-def scene(mode: str = "enforce", env: dict | None = None, user: str = "", capabilities: str = ""):
-    """(service, host, maker of bundles), with the agent running; with `capabilities` (+bpf,…) it has no others."""
+def scene(mode: str = "enforce", env: dict | None = None, user: str = "", under: tuple = ()):
+    """(service, host, maker of bundles), with the agent running."""
     with Folder() as folder:
         site = agents.Site(folder)
         (ap,) = site.aps(1)
         service = Service(site.authority)
-        host = Host(folder, service, site, mode, user)
-        host.daemon.env = env
-        if capabilities:
-            host.daemon.under = ("setpriv", f"--bounding-set=-all,{capabilities}", "--inh-caps=-all", "--no-new-privs")
+        host = Host(folder, service, site, mode, user, under)
+        host.daemon.env, host.daemon.under = env, under
         try:
             with host.daemon:
-                host.daemon.under = ()  # setpriv has become the agent
+                host.daemon.under = ()  # what it was begun with has become it
                 yield service, host, site.maker
         finally:
             host.close()
@@ -161,7 +162,7 @@ def bundle(maker, values: tuple = (NAMES.index(OTHER),) * 4, mode: int = policie
 
 
 def in_force(host: Host, mode: str, name: str = "cc-select") -> None:
-    until(lambda: host.says()["policies"].get(name) == mode, f"{name} is {mode}: {host.says()}")
+    until(lambda: host.says()["policies"].get(name) == mode, f"{name} is {mode}; {host.daemon.log.read_text()[-500:]}")
 
 
 def give(service: Service, host: Host, mode: str = "enforce", **others: bytes) -> None:
@@ -186,15 +187,6 @@ def t_chosen():
         assert (decision["class"], decision["confidence_permille"], decision["features_missing"]) == (1, 900, 0)
         (judged,) = [r for r in host.daemon.rows("sender_session") if r["bytes_acked"] >= ENOUGH]
         assert judged["cc"] == NAMES.index(DEFAULT)
-
-
-def t_capabilities():
-    """it takes CAP_BPF and CAP_NET_ADMIN and no third one: that is what a container of the chart gives it"""
-    with scene(capabilities="+bpf,+net_admin") as (service, host, maker):
-        give(service, host, cc_select=bundle(maker))
-        assert host.session(1) == DEFAULT
-        host.gets(1, OTHER)
-        assert host.says()["kernel"]["choices"] == 1 and "shadow" not in host.daemon.log.read_text()
 
 
 def t_by_what_the_session_was():
@@ -351,6 +343,22 @@ def t_without_privileges():
         assert host.says()["set_errors"] == 0
 
 
+def t_with_the_units_rights():
+    """with the rights of host/enforce.conf, as the unit's user from the start, it chooses; without them it does not
+    begin, and says what it lacks"""
+    rights = next(line.partition("=")[2].split() for line in (TOP / "ap-exporter/host/enforce.conf").read_text()
+                  .splitlines() if line.startswith("AmbientCapabilities="))
+    plus = ",".join("+" + r.removeprefix("CAP_").lower() for r in rights)
+    who = ("setpriv", "--reuid=nobody", "--clear-groups", "--no-new-privs")
+    with scene(user="nobody", under=(*who, f"--inh-caps={plus}", f"--ambient-caps={plus}")) as (service, host, maker):
+        give(service, host, cc_select=bundle(maker))
+        host.session(1)
+        host.gets(1, OTHER)
+        assert host.says()["set_errors"] == 0
+        done = subprocess.run([*who, BINARY, "check-config", "-c", host.daemon.config], capture_output=True, text=True)
+        assert done.returncode and "needs CAP_BPF and CAP_NET_ADMIN" in done.stderr, done
+
+
 def t_configuration():
     """a mode that is none is refused; so is a cgroup that is not there, before anything begins"""
     for option, said in (("\toption mode maybe\n", "'mode' is off, shadow or enforce"),
@@ -361,7 +369,8 @@ def t_configuration():
             text = site.config(1)
             (folder / "c").write_text(
                 text[:text.index("config replay")].replace("@exporter", "config exporter\n\toption ap_id ap-test")
-                + text[text.index("config agent"):] + f"config file\n\toption path '{folder}/f'\nconfig tcp\nconfig congestion\n{option}")
+                + text[text.index("config agent"):] + f"config file\n\toption path '{folder}/f'\nconfig tcp\n"
+                f"config congestion\n{option}")
             done = subprocess.run([BINARY, "check-config", "-c", folder / "c"], capture_output=True, text=True)
             assert done.returncode and said in done.stderr + done.stdout, done
 

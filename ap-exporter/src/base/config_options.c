@@ -95,7 +95,7 @@ static const struct config_option congestion_options[] = {
 	  "nothing; enforce needs CAP_BPF and CAP_NET_ADMIN"),
 	T(congestion, cgroup, "", false, false,
 	  "folder of cgroup2 whose processes' connections are meant; empty: those of all processes"),
-	T(congestion, kill_file, "/run/oal-host.kill", false, false,
+	T(congestion, kill_file, "/run/oal-host/kill", false, false,
 	  "while this file exists nothing is chosen; empty: none"),
 };
 #endif

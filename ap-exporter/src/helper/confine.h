@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 enum confine_role {
-	/* Files, sockets (unix, inet, netlink), threads; no program, no process, no bpf() but, on a host, what reads and
-	 * writes maps that are open. */
+	/* Files, sockets (unix, inet, netlink), threads; no program, no process, no bpf() but, on a host, what reads
+	 * and writes maps that are open. */
 	CONFINE_DAEMON,
 	CONFINE_HELPER, /* bpf(), netlink, its channel */
 };

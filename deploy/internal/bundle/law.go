@@ -77,10 +77,11 @@ func (l *law) wrong(kinds map[string]string) string {
 	}
 	switch {
 	case !slices.Contains(laws[l.name], l.subject):
-		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow, ap and destination, "+
-			"mark on station, backlog_cap on flow", l.name, l.subject)
+		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow, ap and "+
+			"destination, mark on station, backlog_cap on flow", l.name, l.subject)
 	case !slices.Contains(actions[l.action], l.subject):
-		return fmt.Sprintf("action `%s` on `%s`; this service knows rwnd on flow and ap, mark on station, cc on destination",
+		return fmt.Sprintf("action `%s` on `%s`; this service knows rwnd on flow and ap, mark on station, "+
+			"cc on destination",
 			l.action, l.subject)
 	case len(l.values) != wanted || slices.ContainsFunc(l.values, outside):
 		return fmt.Sprintf("law %s has %d values; it takes %d, each 0 to 2^40, of cc below %d", l.name, len(l.values),

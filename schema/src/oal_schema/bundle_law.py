@@ -12,7 +12,12 @@ RWND_FAIR = "rwnd-fair"
 #: a folder of policies/
 POLICY_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 #: law → subjects that it can be applied to
-LAWS = {"fair_window": ("flow",), "direct": ("flow", "ap", "destination"), "mark": ("station",), "backlog_cap": ("flow",)}
+LAWS = {
+    "fair_window": ("flow",),
+    "direct": ("flow", "ap", "destination"),
+    "mark": ("station",),
+    "backlog_cap": ("flow",),
+}
 #: laws that go by what they measure: a bundle with one of them needs no model
 WITHOUT_MODEL = ("mark", "backlog_cap")
 #: action → subjects that it can be done to

@@ -86,8 +86,9 @@ class Interpreter:
     Batches come in pairs or alone, in order of t0_us: all batches with one t0_us before any with a later one.
     """
 
-    def __init__(self, words: list[tuple[int, ...]]):
-        s = contract()
+    def __init__(self, words: list[tuple[int, ...]], schema=None):
+        """`schema`: the contract, or what of it there is at run time (settings.interpreted), where no protoc is."""
+        s = schema or contract()
         self.words = words
         self.interval = s.settings["decision_interval_us"]
         self.gap = s.settings["feature_gap_us"]
