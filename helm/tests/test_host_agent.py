@@ -114,9 +114,9 @@ def test_a_changed_configuration_restarts_it(chart):
 def test_each_option_of_its_configuration_is_one_of_the_program(chart):
     source = (ROOT / "ap-exporter/src/base/config_options.c").read_text()
     known = set(re.findall(r"^\t[TNS]\((\w+), (\w+),", source, re.M))
+    further = "config qdisc\n  option interface 'eth0'"
     said = files(chart, "hostAgent.congestionControl=enforce", "hostAgent.pseudonymKey=k",
-                 "hostAgent.peers={192.168.0.0/16,2001:db8::/32}", "hostAgent.config=config qdisc\n  option interface 'e'")[
-                     "oal-host.conf"]
+                 "hostAgent.peers={192.168.0.0/16,2001:db8::/32}", f"hostAgent.config={further}")["oal-host.conf"]
     section, used = "", []
     for word, name_, _ in re.findall(r"^ *(config|option|list) (\w+)( .*)?$", said, re.M):
         section = name_ if word == "config" else section
