@@ -1,5 +1,5 @@
-"""What being told could bring a sender with BBR: goodput at the edge of a cell with the losses of its air, and where the
-radio tries so often that none is left. Told of every loss at once, a sender would have no more than the second.
+"""What being told could bring a sender with BBR: goodput at the edge of a cell with the losses of its air, and where
+the radio tries so often that none is left. Told of every loss at once, a sender would hardly have more than the second.
 """
 from __future__ import annotations
 
