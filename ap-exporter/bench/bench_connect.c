@@ -1,10 +1,11 @@
-/* How long connect() takes, in microseconds, with the process in one cgroup and then in another, again and again: what a
- * program on the first costs is the difference. Over loopback: the SYN, the answer and the end of the handshake are in
- * the call. Each connection is reset, so that none is left.
+/* How long connect() takes, in microseconds, with the process in one cgroup and then in another, again and again: what
+ * a program on the first costs is the difference. Over loopback: the SYN, the answer and the end of the handshake are
+ * in the call. Each connection is reset, so that none is left.
  *
- * usage: bench_connect CGROUP OTHER PAIRS CONNECTS [both]    lines "MEDIAN_A MEDIAN_B P99_A P99_B", one a pair of blocks
- * of CONNECTS; in which cgroup a pair begins changes from one to the next. both: the listener is made in the block's
- * cgroup too, so that connections it accepts are met by the program as well. */
+ * usage: bench_connect CGROUP OTHER PAIRS CONNECTS [both]
+ * Prints lines "MEDIAN_A MEDIAN_B P99_A P99_B", one a pair of blocks of CONNECTS; in which cgroup a pair begins changes
+ * from one to the next. both: the listener is made in the block's cgroup too, so that connections it accepts are met by
+ * the program as well. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
