@@ -78,8 +78,8 @@ def test_the_agent_of_hosts_is_on_each_node_that_serves_where_its_namespace_allo
 
     def rendered(where: str) -> list[dict]:
         done = cluster.helm("template", "oal", str(CHART), "-n", namespace, "-f",
-                            str(CHART / "examples" / "host-agent.yaml"), "-s", "templates/host-agent.yaml", "--validate", "--set",
-                            f"hostAgent.namespace={where},hostAgent.congestionControl=enforce")
+                            str(CHART / "examples" / "host-agent.yaml"), "-s", "templates/host-agent.yaml",
+                            "--validate", "--set", f"hostAgent.namespace={where},hostAgent.congestionControl=enforce")
         assert done.returncode == 0, done.stderr
         return [o for o in yaml.safe_load_all(done.stdout) if o]
     try:
