@@ -47,7 +47,9 @@ class Path:
     and turns: packets come over together once in turn_ms (0: each when it is due). Back nothing.
     """
 
-    def __init__(self, host: int, far: int, mbps: float, delay_ms: float, loss: float, packets: int, turn_ms: float = 0):
+    def __init__(
+        self, host: int, far: int, mbps: float, delay_ms: float, loss: float, packets: int, turn_ms: float = 0
+    ):
         self.host, self.far, self.bits_per_s, self.delay_s = host, far, mbps * 1e6, delay_ms / 1e3
         self.turn_s = turn_ms / 1e3
         self.loss, self.packets = loss, packets

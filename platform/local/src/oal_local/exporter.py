@@ -47,8 +47,8 @@ class Exporter:
         if not self.binary.exists():
             raise PlatformError(f"{self.binary.relative_to(REPO)} is not built; run `make build`")
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([*self.under, self.binary, "run", "-c", self.config], stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen([*self.under, self.binary, "run", "-c", self.config], stdout=log,
+                                            stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while self.status() is None:
             if self.process.poll() is not None or time.monotonic() > deadline:
