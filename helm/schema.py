@@ -140,6 +140,7 @@ PATHS = {
     "hostAgent.cpuPermille": {"type": "integer", "minimum": 1, "maximum": 1000},
     "hostAgent.brokers": {"type": "array", "items": {"type": "string", "pattern": "^[^\\s:,']+:[0-9]+$"}},
     "hostAgent.pushUrl": {"type": "string", "pattern": "^$|^https://[^/\\s']+$", "description": "https://HOST[:PORT]"},
+    "hostAgent.congestionControl": {"enum": ["off", "shadow", "enforce"]},
     "hostAgent.stateDir": {"type": "string", "pattern": "^/[A-Za-z0-9._/-]+$"},
     "grafana.egressPorts": PORTS,
     "grafana.secret.keys": TEXTS,

@@ -50,17 +50,25 @@ def test_it_has_the_nodes_network_and_as_it_comes_no_right(chart):
     assert "tickets" not in {m["name"] for m in main["volumeMounts"]}, "tickets of other nodes are none of its business"
 
 
-def test_congestion_control_gives_it_three_capabilities_and_the_cgroups_to_read(chart):
-    """CAP_PERFMON too: without it the kernel takes no struct_ops program."""
-    spec = pod(agent(chart, "hostAgent.congestionControl=true"))
+def test_to_enforce_congestion_controls_it_has_two_capabilities_and_the_cgroups_to_read(chart):
+    spec = pod(agent(chart, "hostAgent.congestionControl=enforce"))
     state, enrol, main = containers_in_order(spec)
-    assert capabilities(main) == ["BPF", "NET_ADMIN", "PERFMON"] and capabilities(enrol) == []
+    assert capabilities(main) == ["BPF", "NET_ADMIN"] and capabilities(enrol) == []
     assert spec["securityContext"]["runAsUser"] == 0, "a container's capabilities are root's alone"
     [cgroup] = [v for v in spec["volumes"] if v.get("hostPath", {}).get("path") == "/sys/fs/cgroup"]
     assert {"name": cgroup["name"], "mountPath": "/sys/fs/cgroup", "readOnly": True} in main["volumeMounts"]
     for c in containers_in_order(spec):
         assert c["securityContext"]["allowPrivilegeEscalation"] is False
         assert c["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_in_shadow_it_has_no_more_rights_and_off_has_no_section(chart):
+    shadow, off = agent(chart, "hostAgent.congestionControl=shadow"), agent(chart)
+    assert [capabilities(c) for c in containers_in_order(pod(shadow))] == [["CHOWN"], [], []]
+    assert pod(shadow)["volumes"] == pod(off)["volumes"] and pod(shadow)["securityContext"]["runAsUser"] == 10001
+    assert "option mode 'shadow'" in files(chart, "hostAgent.congestionControl=shadow")["oal-host.conf"]
+    assert "congestion" not in files(chart)["oal-host.conf"]
+    assert "/hostAgent/congestionControl" in chart.refusal("host-agent", "hostAgent.congestionControl=true")
 
 
 def test_all_of_it_is_in_the_namespace_of_the_values_and_takes_nothing_of_the_release(chart):
@@ -106,8 +114,9 @@ def test_a_changed_configuration_restarts_it(chart):
 def test_each_option_of_its_configuration_is_one_of_the_program(chart):
     source = (ROOT / "ap-exporter/src/base/config_options.c").read_text()
     known = set(re.findall(r"^\t[TNS]\((\w+), (\w+),", source, re.M))
-    said = files(chart, "hostAgent.peers={192.168.0.0/16,2001:db8::/32}", "hostAgent.pseudonymKey=k",
-                 "hostAgent.config=config qdisc\n  option interface 'eth0'")["oal-host.conf"]
+    further = "config qdisc\n  option interface 'eth0'"
+    said = files(chart, "hostAgent.congestionControl=enforce", "hostAgent.pseudonymKey=k",
+                 "hostAgent.peers={192.168.0.0/16,2001:db8::/32}", f"hostAgent.config={further}")["oal-host.conf"]
     section, used = "", []
     for word, name_, _ in re.findall(r"^ *(config|option|list) (\w+)( .*)?$", said, re.M):
         section = name_ if word == "config" else section
@@ -158,14 +167,14 @@ def test_a_node_enrols_once_by_its_own_ticket_and_not_without(chart, tmp_path):
 
 
 @pytest.mark.parametrize("before", [0, 10001])
-@pytest.mark.parametrize("control", [False, True])
+@pytest.mark.parametrize("control", ["shadow", "enforce"])
 def test_the_nodes_folder_is_given_to_the_agents_user_by_chown_alone(chart, tmp_path, before, control):
     """Root with CAP_CHOWN and nothing else reads no folder of others."""
-    state = script(chart, "state.sh", tmp_path, f"hostAgent.congestionControl={str(control).lower()}")
+    state = script(chart, "state.sh", tmp_path, f"hostAgent.congestionControl={control}")
     folder = tmp_path / "var/lib/oal-host"
     (folder / "bundles").mkdir()
     (folder / "host.pem").touch()
-    uid = 0 if control else 10001
+    uid = 0 if control == "enforce" else 10001
     for path in (folder, folder / "bundles", folder / "host.pem"):
         os.chown(path, before, before)
     if before:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from oal_schema.policy import defaults
-from oal_training.cc_select import choice, command, features, gate, lessons, record, sessions
+from oal_training.cc_select import choice, command, features, gate, lessons, record, sessions, trees
 from oal_training.cc_select import experiment as experiments
 from oal_training.cc_select.utility import Utility
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 
+ROOT = Path(__file__).resolve().parents[2]
 T0_US = 1_800_000_000_000_000
 MINUTE_US = 60_000_000
 CUBIC, RENO, BBR, VEGAS, WESTWOOD = 1, 2, 3, 4, 5
@@ -258,6 +260,17 @@ def test_a_gate_file_that_cannot_be_understood_is_refused(tmp_path, monkeypatch)
         (tmp_path / "cc-select" / "gate.yaml").write_text(text)
         with pytest.raises(TrainingError, match="gate.yaml"):
             gate.rules("cc-select")
+
+
+def test_the_pages_say_what_the_files_say():
+    said = " ".join((ROOT / "policies/cc-select/README.md").read_text().split())
+    here, by = experiments.load(), gate.rules("cc-select")
+    assert (here.least_sessions, here.window_s) == (3, 3600) and "three each, within an hour" in said
+    assert f"refuses fewer than {here.least_lessons} lessons" in said
+    assert trees.LEAST_GAIN == np.log(1.05) and "the best one gains less than 5 %" in said
+    assert by.least_networks == 8 and "on eight networks at least" in said
+    assert "on eight networks at least" in " ".join((ROOT / "docs/gates.md").read_text().split())
+    assert f"At most {sessions.MAX_SESSIONS:,} sessions are read" in (ROOT / "training/README.md").read_text()
 
 
 def test_an_experiment_says_what_is_wrong_and_comes_back_as_it_was():

@@ -2,7 +2,7 @@
 {{- define "oal.hostAgent.namespace" -}}{{ .Values.hostAgent.namespace | default .Release.Namespace }}{{- end -}}
 
 {{/* Capabilities of a container are root's alone. */}}
-{{- define "oal.hostAgent.uid" -}}{{ ternary 0 10001 .Values.hostAgent.congestionControl }}{{- end -}}
+{{- define "oal.hostAgent.uid" -}}{{ ternary 0 10001 (eq .Values.hostAgent.congestionControl "enforce") }}{{- end -}}
 
 {{/* As JSON: Kafka's brokers as access points reach them. */}}
 {{- define "oal.hostAgent.brokers" -}}
@@ -46,7 +46,7 @@ state.sh: |
   case $owner in
   {{ $uid }}) {{ if eq $uid "0" }}chmod 0700 "$state" {{ end }};;
   {{- if eq $uid "0" }}
-  10001) # it had no congestionControl before
+  10001) # as it was before congestionControl: enforce
     chown 0:0 "$state"
     find "$state" -exec chown 0:0 {} \; ;;
   {{- else }}
@@ -103,6 +103,11 @@ oal-host.conf: |
     option trusted_keys '/var/lib/oal-host/trusted-keys'
     option state_dir '/var/lib/oal-host/bundles'
     option neighbours_s '0'
+  {{- if ne $h.congestionControl "off" }}
+  config congestion 'congestion'
+    option mode '{{ $h.congestionControl }}'
+    option kill_file '/run/oal-host/kill'
+  {{- end }}
   {{- with $h.config }}
   {{- . | nindent 2 }}
   {{- end }}

@@ -3,6 +3,7 @@ package oal.stream.policy;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -33,6 +34,7 @@ class PoliciesTest {
         assertEquals("rwnd-fair", packed.first().name);
         assertTrue(packed.first().same(Policies.rwndFair().first()));
         assertEquals(FeaturePrograms.CONGESTION.words().length, packed.first().program.size());
+        for (int i = 0; i < packed.size(); i++) assertNotEquals("cc-select", packed.get(i).name, "it is of hosts");
     }
 
     @Test
