@@ -21,6 +21,7 @@ KEYS = {
 }
 WHERE = {"set", "scenarios", "seeds"}
 SHOWS = "figures"  # in `judge`: of a cell, which are shown of each method
+KEEPS = "sessions"  # in `judge`: whether sessions of senders are kept with the results
 ONE_SEED = "not judged: one seed"
 FIRST_SEED = 1001  # none that anything was chosen on
 SHOWN = ("throughput_mbps", "queueing_p95_ms", "delay_p95_ms", "ce_ratio", "kernel_loss_ratio", "jain_goodput")
@@ -122,7 +123,7 @@ def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim
         raise AimError(f"there is no policies/{policy}/evaluate.yaml")
     said = yaml.safe_load(path.read_text(encoding="utf-8"))
     common, given = said.get("judge", {}), said.get("aims", [])
-    if not given or set(common) - {SHOWS} != WHERE:
+    if not given or set(common) - {SHOWS, KEEPS} != WHERE:
         raise AimError(f"policies/{policy}/evaluate.yaml: needs `aims`, and `judge` with {', '.join(sorted(WHERE))}")
     aims = [_aim(one, f"policies/{policy}/evaluate.yaml: aim {one.get('name', n)}", common)
             for n, one in enumerate(given)]
@@ -133,6 +134,11 @@ def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim
                 raise AimError(f"policies/{policy}/evaluate.yaml: {name} is of the sets {of[name]} and {aim.set}, and"
                                " results know scenarios by name")
     return aims, common["seeds"], tuple(common.get(SHOWS, SHOWN))
+
+
+def keeps_sessions(policy: str, folder: pathlib.Path = methods.POLICIES) -> bool:
+    said = yaml.safe_load((folder / policy / "evaluate.yaml").read_text(encoding="utf-8"))
+    return bool(said["judge"].get(KEEPS))
 
 
 def cells(aims: list[Aim], seeds: int) -> list[play.Cell]:
@@ -227,7 +233,7 @@ def write(
     r: results.Results, aims: list[Aim], folder: pathlib.Path, policy: str, shown: tuple[str, ...] = SHOWN
 ) -> pathlib.Path:
     """Parquet, table.md and report.html; the page's path."""
-    r.write(folder)
+    r.write(folder, keeps_sessions(policy))
     title = f"What the policy {policy} must show"
     how = [f"{len(r.found)} cells, {len(r.seeds)} seeds, made of {report.parts(r)}", report.INTERVALS, HARM]
     tables = [(heading, table.markdown(found)) for heading, found in (
