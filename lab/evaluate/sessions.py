@@ -51,7 +51,9 @@ def last_hop(station: dict, truth: dict, lost_of: collections.Counter, link_kbps
 
 
 def rows(plan: dict, truths: list[dict], played: list[tuple[int, dict]], folder: pathlib.Path) -> list[dict]:
-    """A row a session of the cell; `played`: of each flow its number in the plan, and what the guest says of it."""
+    """A row a session of the cell; `played`: of each flow its number in the plan, and what the guest says of it. An
+    access point that ends after another one has begun the scenario again by then: these sessions are none of it.
+    """
     stations = {s["name"]: s for s in plan["stations"]}
     rates = oracle.link_rates(plan, STEP_S, round(plan["duration_s"] / STEP_S))
     of = lost(folder / f"{plan['name']}.losses.csv")
@@ -59,7 +61,7 @@ def rows(plan: dict, truths: list[dict], played: list[tuple[int, dict]], folder:
     for n, entry in played:
         station = stations[entry["station"]]
         device, host = f"wlan{station['ap']}", address(station["ap"], station["host"])
-        for session in entry.get("sessions", []):
+        for session in entry.get("sessions", [])[:plan["flows"][n]["parallel"]]:
             out.append({"flow": n, "station": station["name"], "ap": station["ap"], "cc": entry["cc"], **session,
                         **last_hop(station, truths[station["ap"]], of[device, host], rates[station["name"]])})
     return out

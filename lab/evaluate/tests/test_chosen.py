@@ -10,6 +10,7 @@ from evaluate import chosen, methods, scenarios, sender_models, sessions
 from evaluate.methods import method
 from grid import wifi
 from guest.session import FINAL, INFO_BYTES, Looks
+from guest.wifi import radio_mac
 from oal_schema.centroids import AIR, QUEUE, Centroids
 
 SESSION = {
@@ -73,6 +74,22 @@ def test_what_the_access_point_lost_is_counted_by_station_and_cause(tmp_path):
              "5,wlan1,air,6,10.20.1.1,1,10.20.0.10,2,3,5,9", "6,wlan0,air,17,10.20.0.1,1,10.20.0.10,2,3,5,9"]
     (tmp_path / "x.csv").write_text("\n".join([columns, *lines]) + "\n")
     assert sessions.lost(tmp_path / "x.csv")["wlan0", "10.20.0.10"] == {"queue": 1, "air": 1}
+
+
+def test_a_session_has_its_stations_figures_and_those_of_a_second_period_are_left_out(tmp_path):
+    made = plan("cubic")
+    (tmp_path / f"{made['name']}.losses.csv").write_text(
+        "t_ns,device,cause,protocol,source,source_port,destination,destination_port,ip_id,seq,payload_bytes\n"
+        f"1,wlan0,air,6,10.20.0.1,1,10.20.0.{made['stations'][1]['host']},2,3,4,1448\n")
+    survey = {"start": {"survey": {"time_ms": 100, "busy_ms": 10}}, "end": {"survey": {"time_ms": 1100, "busy_ms": 60}}}
+    counters = {radio_mac(made["stations"][1]["radio"]): {name: 7 for name in sessions.COUNTERS}}
+    played = [(n, {"station": made["flows"][n]["station"], "cc": "cubic", "sessions": [{"looks": 1}, {"looks": 2}]})
+              for n in (1, 0)]
+    second, first = sessions.rows(made, [survey | {"stations": counters}], played, tmp_path)
+    assert [one["flow"] for one in (first, second)] == [0, 1] and [first["looks"], second["looks"]] == [1, 1]
+    assert (second["ap_lost_air"], second["ap_tx_retries"], second["ap_busy_ms"], second["ap_survey_ms"]
+            ) == (1, 7, 50, 1000)
+    assert second["ap_link_mbps"] == pytest.approx(26 * 0.95) and first["ap_tx_retries"] is None, "absent is not zero"
 
 
 def plan(control: str, name: str = "beside-two") -> dict:
