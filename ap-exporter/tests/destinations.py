@@ -9,6 +9,7 @@ root, cgroup2 and the congestion controls reno, cubic. Elsewhere the tests are s
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from sentences import skip_all  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "schema" / "src"))
+from oal_schema import codec  # noqa: E402
 from oal_schema.bundle_law import Law  # noqa: E402
 from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
@@ -44,11 +46,11 @@ ENOUGH = 3_000_000  # bytes: more than min_flow_bytes, and than sockets take wit
 # reads before the next line: so long it has something to send, and shorter than a jiffy the kernel calls that no time.
 SERVER = """
 import socket, sys, threading
-listener = socket.create_server(("0.0.0.0", 0))
+listener = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
 print(listener.getsockname()[1], flush=True)
 for line in sys.stdin:
     address, size = line.split()
-    near = socket.create_connection(listener.getsockname(), source_address=(address, 0))
+    near = socket.create_connection((address, listener.getsockname()[1]), source_address=(address, 0))
     far, _ = listener.accept()
     print(far.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).split(b"\\0")[0].decode(), flush=True)
     sending = threading.Thread(target=far.sendall, args=(bytes(int(size)),))
@@ -97,10 +99,10 @@ class Host:
     def seen(self) -> dict:
         return self.daemon.answer()["table_rows"]
 
-    def session(self, network: int, size: int = ENOUGH) -> str:
+    def session(self, network: int, size: int = ENOUGH, to: str = "") -> str:
         """A connection to 127.0.NETWORK.1 from begin to end, as its agent saw it; the congestion control it had."""
         before = self.seen()
-        had = self.ask(f"127.0.{network}.1 {size}")
+        had = self.ask(f"{to or f'127.0.{network}.1'} {size}")
         until(lambda: self.seen()["sender_tcp"] > before["sender_tcp"], "it is looked at")
         assert self.ask("end") == "done"
         until(lambda: self.seen()["sender_session"] > before["sender_session"], "its end is known")
@@ -117,6 +119,17 @@ class Host:
         """(network, reason, congestion control, backend) of each row, once the agent has ended."""
         return [("127.0.{}".format(r["subject"] & 255), REASONS[r["reason"]], NAMES[r["value"]], MODES[r["backend"]])
                 for r in self.daemon.rows("action")]
+
+    def programs(self) -> set[int]:
+        """Feature programs that batches with decisions name, once the agent has ended."""
+        data, at, out = self.daemon.capture.read_bytes(), 8, set()
+        while at < len(data):
+            _, topic, length, _, _ = struct.unpack_from("<4sB3xIQI", data, at)
+            batch = codec.decode(topic, data[at + 24:at + 24 + length])
+            if batch.tables.get("decision"):
+                out.add(batch.header["feature_hash"])
+            at += 24 + length
+        return out
 
     def close(self) -> None:
         self.server.kill()
@@ -183,6 +196,7 @@ def t_chosen():
         assert (says["networks"], says["sets"], says["set_errors"], says["sessions_judged"]) == (1, 1, 0, 1), says
         assert says["kernel"]["choices"] == 1 and host.daemon.stop() == 0
         assert host.actions() == [("127.0.1", "class", OTHER, "bpf")]
+        assert host.programs() == {int.from_bytes(program_hash(*PROGRAM)[:8], "big")}, "the platform knows whose it is"
         (decision,) = host.daemon.rows("decision")
         assert (decision["class"], decision["confidence_permille"], decision["features_missing"]) == (1, 900, 0)
         (judged,) = [r for r in host.daemon.rows("sender_session") if r["bytes_acked"] >= ENOUGH]
@@ -316,6 +330,39 @@ def t_first_of_two():
         until(lambda: list(host.says()["policies"]) == ["b-second"], "the first is given up")
         host.session(1)
         host.gets(1, OTHER)
+
+
+def t_shadow_beside_one_that_enforces():
+    """a policy in shadow takes no choice from one that enforces, wherever their places are, so that what the kernel has
+    is given up by the kill switch of the policy that chose it; and one that goes before gives the other's up"""
+    with scene() as (service, host, maker):
+        first = bundle(maker, (NAMES.index(DEFAULT),) * 4, name="a-first", mode=policies.SHADOW)
+        second = bundle(maker, name="b-second")
+        give(service, host, "shadow", a_first=first)
+        service.want_others("ap-test", **{"a-first": first, "b-second": second})
+        in_force(host, "enforce", "b-second")
+        host.session(1)
+        host.gets(1, OTHER)
+        host.session(1)
+        assert host.session(1, 0) == OTHER
+        service.kill_policies("ap-test", "b-second")
+        until(lambda: host.says()["kernel"]["choices"] == 0, "the kernel has nothing of it")
+        assert host.session(1) == DEFAULT
+        service.kill_policies("ap-test", "")
+        in_force(host, "enforce", "b-second")
+        host.session(1)
+        host.gets(1, OTHER)
+        assert host.daemon.stop() == 0
+        assert ("127.0.1", "released", "none", "shadow") in host.actions()
+
+
+def t_no_network_of_ipv4():
+    """a session with the host itself over IPv6 decides nothing: its /64 has all of IPv4 in it"""
+    with scene() as (service, host, maker):
+        give(service, host, cc_select=bundle(maker))
+        host.session(0, to="::1")
+        until(lambda: host.says()["sessions_unjudged"] == 1, "it is not judged")
+        assert host.session(1, 0) == DEFAULT and host.says()["networks"] == host.says()["kernel"]["choices"] == 0
 
 
 def t_no_allocation():

@@ -248,10 +248,17 @@ static void emit(void *ctx, const struct batch_out *b)
 	sink.len[sink.n++] = b->len;
 }
 
+static int64_t last_prefix; /* of a session, as a policy about destinations sees it */
+
+static void on_session(void *ctx, const struct sender_flow *f, const struct oal_sender_session_row *row, uint64_t t_us)
+{
+	last_prefix = row->client_prefix;
+}
+
 static struct pipeline *start(unsigned max, const uint8_t *key)
 {
 	const struct pipeline_config c = {.ap_id = "host-1", .boot_id = 7, .max_senders = max, .pseudonym_key = key,
-		.pseudonym_key_len = key ? 16 : 0, .emit = emit};
+		.pseudonym_key_len = key ? 16 : 0, .emit = emit, .consumer = {.session = on_session}};
 	struct pipeline *p = NULL;
 
 	sink.n = 0;
@@ -334,6 +341,11 @@ static void check_rows(void)
 	pipeline_sender_row(p, OAL_SENDER_TCP, &l.flow, "cubic", &l.row);
 	pipeline_stats(p, &stats);
 	CHECK_EQ(stats.rows_dropped, 1);
+
+	test("a policy sees the network of a connection whose row has no room, too");
+	ended.client_prefix = last_prefix = 0;
+	pipeline_sender_row(p, OAL_SENDER_SESSION, &l.flow, "cubic", &ended);
+	CHECK_EQ(last_prefix, 198 << 16 | 51 << 8 | 100);
 	pipeline_free(p);
 
 	test("with a key, addresses and networks are pseudonyms, and those of one network are alike");
@@ -350,6 +362,11 @@ static void check_rows(void)
 	CHECK_EQ(session[0].client_prefix, session[1].client_prefix);
 	CHECK(session[0].client_prefix != session[2].client_prefix);
 	CHECK(session[0].client_prefix != (198 << 16 | 51 << 8 | 100));
+	for (n = 0; n < 256; n++) { /* rows of `action` have no highest bit: both name a network alike */
+		l.flow.far[0] = (uint8_t)n;
+		pipeline_sender_row(p, OAL_SENDER_SESSION, &l.flow, "cubic", &ended);
+		CHECK(last_prefix >= 1 << 24 && !((uint64_t)last_prefix >> 62));
+	}
 	CHECK(memcmp(flows[session[0].flow].client_addr, (uint8_t[]){198, 51, 100, 7}, 4) != 0);
 	pipeline_free(p);
 }

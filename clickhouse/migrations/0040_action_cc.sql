@@ -7,13 +7,16 @@ ALTER TABLE action MODIFY COLUMN `value` UInt64 COMMENT 'What is in force from h
 
 -- As 0037, which knew no action but rwnd and mark.
 -- What did which policy do, to what, and why? Figures as in v_rewrites. `value` is in the action's own unit (rwnd: bytes; mark: 1 packets with ECT(1), 2 with ECT(0), 3 both; cc: congestion_control says it in words); 0: it was given up.
--- `subject` is a flow's number as in `flow`, a station's address, a network (of cc), or empty for the access point. `policy` is the folder in policies/; `in_force` is
+-- `subject` is a flow's number as in `flow`, a station's address, a network (of cc), or empty for the access point. A network has the text
+-- of v_sender_sessions: addresses from 4000:: to 7fff:: are nobody's, so one with the second highest bit had the highest, too (fd00::, fe80::);
+-- pseudonyms have neither. `policy` is the folder in policies/; `in_force` is
 -- the file in policies/in-force/ that was in the bundle, with its version.
 CREATE OR REPLACE VIEW v_actions AS
 SELECT
     r.ts AS ts, p.site AS site, r.ap_id AS ap_id, r.policy AS policy, transform(r.kind, [0, 1, 2, 3], ['none', 'rwnd', 'mark', 'cc'], 'unknown') AS action,
-    multiIf(r.kind = 3 AND r.subject < 16777216, concat(IPv4NumToString(toUInt32(r.subject * 256)), '/24'),
-        r.kind = 3, concat(IPv6NumToString(toFixedString(unhex(leftPad(hex(r.subject), 16, '0')), 16)), '/64'),
+    multiIf(r.kind = 3 AND r.subject > 0 AND r.subject < 16777216, concat(IPv4NumToString(toUInt32(r.subject * 256)), '/24'),
+        r.kind = 3, concat(IPv6NumToString(toFixedString(unhex(leftPad(hex(
+            bitOr(r.subject, bitShiftLeft(bitAnd(r.subject, 4611686018427387904), 1))), 16, '0')), 16)), '/64'),
         f.flow_id > 0, lower(hex(f.flow_id)), r.subject = 0, '', r.subject = r.mac, MACNumToString(r.subject), lower(hex(r.subject))) AS subject, if(greatest(r.mac, f.mac) > 0, MACNumToString(greatest(r.mac, f.mac)), NULL) AS station,
     nullIf(f.client, '') AS client, nullIf(f.server, '') AS server,
     transform(r.reason, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13], ['none', 'class', 'probability', 'queue', 'hold', 'released', 'guard', 'killed', 'off', 'no_capacity', 'unknown_scale', 'bundle', 'failed', 'explore'], 'unknown') AS reason,

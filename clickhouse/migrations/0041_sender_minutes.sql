@@ -66,6 +66,7 @@ TTL t + INTERVAL 7 DAY
 SETTINGS ttl_only_drop_parts = 1, non_replicated_deduplication_window = 10000, default_compression_codec = 'ZSTD(1)'
 COMMENT 'A host\'s minute of ended connections, by network of the far end and congestion control';
 
+-- Of a network its own number says whether it is IPv4: a pseudonym of an IPv4 address is one, that of its network is longer.
 CREATE MATERIALIZED VIEW IF NOT EXISTS mv_sender_session_1m TO sender_session_1m AS
 WITH
     s.data_segs_out > 10 AND s.congestion_control != '' AS compared,
@@ -76,8 +77,8 @@ WITH
     s.retrans_pkts / s.data_segs_out AS again_each
 SELECT
     ap_id, toStartOfMinute(ts) AS t,
-    if(startsWith(toString(s.client_addr), '::ffff:'),
-        concat(IPv4NumToString(toUInt32(bitAnd(s.client_prefix, 16777215) * 256)), '/24'),
+    if(s.client_prefix > 0 AND s.client_prefix < 16777216,
+        concat(IPv4NumToString(toUInt32(s.client_prefix * 256)), '/24'),
         concat(IPv6NumToString(toFixedString(unhex(leftPad(hex(reinterpretAsUInt64(s.client_prefix)), 16, '0')), 16)), '/64')) AS client_network,
     congestion_control, count() AS sessions, countIf(s.end_known = 2) AS ends_missed, sum(s.bytes_acked) AS bytes_acked,
     sum(s.data_segs_out) AS data_segs_out, sum(s.retrans_pkts) AS retrans_pkts,
@@ -144,3 +145,25 @@ INNER JOIN most ON most.host = a.host
 LEFT JOIN n AS b ON b.host = a.host AND b.client_network = a.client_network AND b.congestion_control = most.congestion_control
 WHERE a.congestion_control != most.congestion_control
 ORDER BY sessions DESC, host, client_network, congestion_control;
+
+-- As 0039, which took a pseudonym of an IPv4 network for 24 bits of an address.
+-- Which connections did hosts serve, and how? By host, network of the far end and congestion control; a connection that never had a
+-- round trip counts, without any.
+CREATE OR REPLACE VIEW v_sender_sessions AS
+SELECT
+    ap_id AS host, if(s.client_prefix > 0 AND s.client_prefix < 16777216,
+        concat(IPv4NumToString(toUInt32(s.client_prefix * 256)), '/24'),
+        concat(IPv6NumToString(toFixedString(unhex(leftPad(hex(reinterpretAsUInt64(s.client_prefix)), 16, '0')), 16)), '/64')) AS client_network,
+    congestion_control, count() AS sessions, sum(s.bytes_acked) AS bytes_acked, sum(s.data_segs_out) AS data_segs_out, sum(s.retrans_pkts) AS retrans_pkts,
+    round(retrans_pkts / nullIf(data_segs_out, 0), 5) AS retrans_ratio,
+    round(sum(s.delivered_ce_pkts) / nullIf(sum(s.delivered_pkts), 0), 5) AS ce_ratio,
+    round(min(nullIf(s.min_rtt_us, 0)) / 1000, 2) AS rtt_min_ms,
+    round(sum(toUInt64(s.rtt_mean_us) * s.rtt_looks) / nullIf(sum(s.rtt_looks), 0) / 1000, 2) AS rtt_mean_ms,
+    round(avg(s.rtt_p95_us) / 1000, 2) AS rtt_p95_ms,
+    round(sum(s.bytes_acked) * 8000 / nullIf(sum(s.busy_us), 0)) AS busy_kbps,
+    round(sum(s.rwnd_limited_us + s.sndbuf_limited_us) / nullIf(sum(s.busy_us), 0), 4) AS limited_by_ends_ratio,
+    countIf(end_known = 2) AS ends_missed, countIf(congestion_control = '') AS unseen
+FROM sender_session AS s
+WHERE ts >= {from:DateTime64(6, 'UTC')} AND ts < {to:DateTime64(6, 'UTC')}
+GROUP BY host, client_network, congestion_control
+ORDER BY bytes_acked DESC, host, client_network, congestion_control;

@@ -366,6 +366,23 @@ def test_sessions_of_hosts_are_summed_by_network_and_congestion_control(database
           ["fd00:1::/64", "cubic", "1", *["\\N"] * 7, "0", "0"]]
 
 
+def test_a_network_is_called_the_same_by_what_served_it_and_by_what_was_chosen_for_it(database):
+    """IPv4, IPv6, IPv6 with the highest bit, which rows of `action` lack, and a pseudonym, whose address is IPv4."""
+    networks = {"192.168.1.0/24": 0xC0A801, "2001:db8:0:7::/64": 0x20010DB800000007, "fd00:1::/64": 0xFD00000100000000,
+                "fe80::/64": 0xFE80 << 48, "1234:5678:9abc:def0::/64": 0x123456789ABCDEF0}
+    signed = {text: number - (number >> 63 << 64) for text, number in networks.items()}
+    database.insert("sender_session", [
+        session_of("cubic", 1, n, client_prefix=number, client_addr="fd00::1" if number < 0 else "::ffff:7.7.7.7")
+        for n, number in enumerate(signed.values())])
+    database.insert("action", [{"ap_id": "cache", "ts": f"2026-11-20 00:00:{n:02d}", "boot_id": 1, "kind": 3,
+                                "subject": number & (1 << 63) - 1, "value": 3, "reason": 1, "backend": 3}
+                               for n, number in enumerate(networks.values())])
+    for column, view in (("client_network", "v_sender_sessions"), ("client_network", "v_sender_networks"),
+                         ("subject", "v_actions")):
+        found = {text for text, in database.rows(f"SELECT DISTINCT {column} FROM {view}({RANGE})")}
+        assert found == set(networks), view
+
+
 def session_of(control: str, network: int, number: int, **values) -> dict:
     """A connection of 20 segments and 1 s, with a round trip of 10 ms above a least one of 20 ms."""
     return {"ap_id": "cache", "ts": f"2026-11-20 00:{number // 60:02d}:{number % 60:02d}", "boot_id": 1,

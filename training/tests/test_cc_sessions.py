@@ -87,6 +87,19 @@ def test_networks_of_two_hosts_or_of_two_prefixes_are_not_one():
     assert len(got) == 0 and got.left_out[lessons.ALONE] == 12
 
 
+def test_a_network_that_two_hosts_serve_is_never_on_both_sides_and_counts_once():
+    rows = [row(n, cc, prefix=p, host=h) for n in range(4) for h in ("h1", "h2") for p in range(1, 7)
+            for cc in (CUBIC, BBR)]
+    prefixes = found(rows).column("client_prefix")
+    got = learned(rows)
+    assert len(got) == len(rows) and len(np.unique(got.network)) == 6
+    for early, late in choice.by_network(got):
+        assert not set(early.network) & set(late.network)
+    for network in range(6):
+        assert len(np.unique(prefixes[got.network == network])) == 1
+    assert choice.gain(np.zeros(len(got)), got.network).networks == 6
+
+
 def test_what_is_left_out_is_counted_by_why():
     rest = [row(n, cc) for n in range(4) for cc in (CUBIC, BBR)]
     got = learned(rest + [row(1, WESTWOOD), row(1, 0), row(1, CUBIC, bytes_acked=99_999), row(1, BBR, min_rtt_us=0),

@@ -120,7 +120,15 @@ static void give_up_all(struct destinations *d, unsigned slot, enum oal_rewrite_
 			give_up(d, &d->choices.places[i], reason);
 }
 
-/* A choice of this policy for the network, for so long. One of a policy of a lower number goes first. */
+/* Does this policy's choice go before that of another one? One in shadow takes nothing from one that enforces. */
+static bool goes_before(const struct destinations *d, unsigned slot, unsigned other)
+{
+	const enum oal_policy_mode mode = d->policies[slot].mode, its = d->policies[other].mode;
+
+	return mode != its ? mode > its : slot < other;
+}
+
+/* A choice of this policy for the network, for so long. Of two that may act alike, the lower number goes first. */
 static void choose(struct destinations *d, unsigned slot, const struct congestion_prefix *prefix, uint64_t network,
 		   uint8_t class, uint8_t value, bool explores)
 {
@@ -128,9 +136,15 @@ static void choose(struct destinations *d, unsigned slot, const struct congestio
 	struct choice *c = choices_find(&d->choices, prefix);
 	bool changed;
 
-	if (c && (c->slot < slot || (explores && c->value == value)))
+	if (c && c->slot != slot) {
+		if (!goes_before(d, slot, c->slot))
+			return;
+		give_up(d, c, OAL_REWRITE_REASON_RELEASED); /* by its own policy's mode: the kernel may have it */
+		c = NULL;
+	}
+	if (c && explores && c->value == value)
 		return;
-	changed = !c || c->value != value || c->slot != slot;
+	changed = !c || c->value != value;
 	c = c ? c : choices_add(&d->choices, prefix);
 	if (!c)
 		return; /* counted there: the network goes on as it is */
@@ -154,15 +168,17 @@ static void choose(struct destinations *d, unsigned slot, const struct congestio
 
 /* --- a session */
 
-/* Its network: as the kernel's map has it, and as rows do. */
-static void network_of(const struct sender_flow *f, struct congestion_prefix *p)
+/* Its network as the kernel's map has it. False: none of its own: ::/64 has this host itself, and all of IPv4. */
+static bool network_of(const struct sender_flow *f, struct congestion_prefix *p)
 {
+	static const uint8_t all_v4[PREFIX6 / 8];
 	const unsigned bits = f->addr_len == 4 ? PREFIX4 : PREFIX6;
 
 	*p = (struct congestion_prefix){ .bits = bits + (f->addr_len == 4 ? V4_BITS : 0) };
 	if (f->addr_len == 4)
 		p->address[10] = p->address[11] = 0xff;
 	memcpy(p->address + (f->addr_len == 4 ? V4_AT : 0), f->far, bits / 8);
+	return f->addr_len == 4 || memcmp(f->far, all_v4, sizeof all_v4);
 }
 
 /* xorshift64 */
@@ -215,12 +231,17 @@ void destinations_session(struct destinations *d, const struct sender_flow *flow
 			  const struct oal_sender_session_row *row, uint64_t t_us)
 {
 	struct congestion_prefix prefix;
+	const bool has_network = network_of(flow, &prefix);
 	unsigned i;
 
-	network_of(flow, &prefix);
-	for (i = 0; i < PIPELINE_SLOTS; i++)
-		if (d->policies[i].mode != OAL_POLICY_MODE_OFF)
+	for (i = 0; i < PIPELINE_SLOTS; i++) {
+		if (d->policies[i].mode == OAL_POLICY_MODE_OFF)
+			continue;
+		if (has_network)
 			judge(d, i, &prefix, row, t_us);
+		else
+			d->unjudged++;
+	}
 }
 
 /* --- in force */

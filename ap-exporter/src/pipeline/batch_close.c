@@ -27,6 +27,20 @@ static unsigned make_dictionary(struct pipeline *p)
 	return senders_describe(p, p->dictionary, n);
 }
 
+/* The program that decisions of these rows are of. A host has that of a policy about destinations, wherever its place
+ * is: programs of access points, which come with bundles for all, decide nothing there. */
+static uint64_t program_of(const struct pipeline *p)
+{
+#ifdef OAL_HOST
+	for (unsigned i = 0; i < PIPELINE_SLOTS; i++)
+		if (p->slots[i].running && feature_reads(p->slots[i].running, OAL_SENDER_SESSION))
+			return p->slots[i].program_id;
+	return 0;
+#else
+	return p->slots[0].program_id;
+#endif
+}
+
 static void fill_header(struct pipeline *p, const struct open_batch *b, unsigned topic, struct batch_header *h)
 {
 	*h = (struct batch_header){.ap_id = p->ap_id,
@@ -47,7 +61,7 @@ static void fill_header(struct pipeline *p, const struct open_batch *b, unsigned
 				   .tick_late_max_us = b->late_max_us,
 				   .clock_state = b->clock_state,
 				   .clock_error_us = b->clock_error_us,
-				   .feature_hash = p->slots[0].program_id,
+				   .feature_hash = program_of(p),
 				   .names = p->names.text,
 				   .n_names = p->names.n};
 }

@@ -10,6 +10,10 @@
 
 enum { PREFIX4 = 3, PREFIX6 = 8, TCP = 6 }; /* bytes of a network: /24 and /64 */
 
+/* Rows of `action` have no highest bit: real networks show by the next one whether they had it, pseudonyms have
+ * neither. */
+#define PSEUDONYM (UINT64_C(0x3fffffffffffffff))
+
 int senders_new(struct senders *s, unsigned max)
 {
 	unsigned buckets = 1;
@@ -129,7 +133,7 @@ static int64_t prefix_of(const struct pipeline *p, const struct sender_flow *f)
 	if (p->c.pseudonym_key) { /* no address has so few bytes: nothing is hashed alike */
 		memcpy(input, f->far, len);
 		input[len] = 0;
-		n = siphash(p->key, input, len + 1);
+		n = siphash(p->key, input, len + 1) & PSEUDONYM;
 	}
 	return (int64_t)n;
 }
@@ -175,7 +179,6 @@ static void send_row(struct pipeline *p, enum oal_table_id t, const struct sende
 
 		r->flow = (uint16_t)place;
 		r->congestion_control = known_as;
-		r->client_prefix = prefix_of(p, f);
 		r->tick = p->tick;
 	}
 	memcpy(out, row, oal_tables[t].row_size);
@@ -186,6 +189,8 @@ void pipeline_sender_row(struct pipeline *p, enum oal_table_id t, const struct s
 {
 	const struct pipeline_consumer *to = &p->c.consumer;
 
+	if (t == OAL_SENDER_SESSION)
+		((struct oal_sender_session_row *)row)->client_prefix = prefix_of(p, f);
 	send_row(p, t, f, control, row);
 	if (t == OAL_SENDER_SESSION && to->session) /* also of one whose row found no room */
 		to->session(to->ctx, f, row, p->now_us);

@@ -1,7 +1,8 @@
 """What sessions teach: one with some congestion control, and what each candidate was worth on that network then.
 
-The worth of a candidate is the mean of *other* sessions with it to the same network, near in time. So luck of a session
-is not in what it is compared with, and a network whose hosts never changed their congestion control teaches nothing.
+The worth of a candidate is the mean of *other* sessions with it, of that host to the same network, near in time. So
+luck of a session is not in what it is compared with, and a network whose hosts never changed their congestion control
+teaches nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Lessons:
     own      int64[m]: place of a session's congestion control among the candidates
     worth    float64[m, k]: of each candidate on that network then, NaN where fewer sessions say than are asked for;
              of the session's own one, and of another one at least, it is known
-    network  int64[m]: number of the network; ts_us int64[m]
+    network  int64[m]: number of the network, whichever host served it; ts_us int64[m]
     left_out sessions by why
     """
 
@@ -80,14 +81,14 @@ class Lessons:
         return np.maximum(self.of(self.right) - np.nanmean(self.worth, axis=1), 0) + 1e-6
 
 
-def worths(network: np.ndarray, ts_us: np.ndarray, own: np.ndarray, worth: np.ndarray, rules: Rules) -> np.ndarray:
-    """float64[n, k]: of each candidate at each session's network and time, of other sessions; NaN of too few.
+def worths(path: np.ndarray, ts_us: np.ndarray, own: np.ndarray, worth: np.ndarray, rules: Rules) -> np.ndarray:
+    """float64[n, k]: of each candidate at each session's host, network and time, of other sessions; NaN of too few.
 
     Sessions whose `worth` is NaN, or whose `own` is -1, say nothing of any.
     """
-    out = np.full((len(network), len(rules.candidates)), np.nan)
-    for at in np.unique(network):
-        here = np.flatnonzero(network == at)
+    out = np.full((len(path), len(rules.candidates)), np.nan)
+    for at in np.unique(path):
+        here = np.flatnonzero(path == at)
         for place in range(len(rules.candidates)):
             say = here[(own[here] == place) & np.isfinite(worth[here])]
             say = say[np.argsort(ts_us[say], kind="stable")]
@@ -109,7 +110,7 @@ def of(sessions: Sessions, rules: Rules, features: Callable[[dict], Sequence[int
         own[cc == number] = place
     long = sessions.column("bytes_acked") >= rules.min_bytes
     worth = np.where(long, sessions.worth(rules.utility), np.nan)
-    known = worths(network, ts_us, own, worth, rules)
+    known = worths(sessions.paths(), ts_us, own, worth, rules)
     says = (own >= 0) & np.isfinite(worth)
     mine = np.where(says, known[np.arange(len(own)), np.maximum(own, 0)], np.nan)
     told = says & np.isfinite(mine) & (np.isfinite(known).sum(axis=1) >= 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,12 +57,16 @@ class Sessions:
         return Sessions(self.table.filter(pa.array(chosen)), self.lineage)
 
     def networks(self) -> np.ndarray:
-        """int64[n]: number of each session's network at its host, 0 … in order of first sight. In place of addresses,
-        which are not kept: what is, says no more than that two sessions went to the same network.
+        """int64[n]: number of each session's network, whichever host served it, 0 … in order of first sight. In place
+        of addresses, which are not kept: what is, says no more than that two sessions went to the same network.
+
+        Two hosts of a site serve the same clients: what one saw of them must not judge what was learned from the other.
         """
-        pairs = list(zip(self.table["host"].to_pylist(), self.table["client_prefix"].to_pylist(), strict=True))
-        numbers = {pair: n for n, pair in enumerate(dict.fromkeys(pairs))}
-        return np.array([numbers[pair] for pair in pairs], dtype=np.int64)
+        return _numbers(self.table["client_prefix"].to_pylist())
+
+    def paths(self) -> np.ndarray:
+        """int64[n]: likewise of each host and network: what a session there is like, another host's does not say."""
+        return _numbers(zip(self.table["host"].to_pylist(), self.table["client_prefix"].to_pylist(), strict=True))
 
     def worth(self, utility: Utility) -> np.ndarray:
         """float64[n]: what each was worth; NaN where a host knew no round trip, or no time with something to send.
@@ -76,6 +81,12 @@ class Sessions:
         frame["seen_us"], frame["rtt_us_p95"] = self.column("busy_us")[known], self.column("rtt_p95_us")[known]
         out[known] = utility.of(frame)
         return out
+
+
+def _numbers(named: Iterable[Hashable]) -> np.ndarray:
+    """int64[n]: 0 … for each that differs, in order of first sight."""
+    seen: dict[Hashable, int] = {}
+    return np.array([seen.setdefault(name, len(seen)) for name in named], dtype=np.int64)
 
 
 def of_clickhouse(
