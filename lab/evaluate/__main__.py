@@ -20,7 +20,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--set", choices=scenarios.SETS, default="tune",
                    help="tune: scenarios on which settings are chosen (default); judge: those that tell; uplink:"
                         " stations that upload; mmwave: links that people block; mark: one access point;"
-                        " loss: one whose queue, air or wire loses")
+                        " loss: one whose queue, air or wire loses; choose: two servers at one")
     p.add_argument("--scenario", action="append", help="only this one (several times: these)")
     p.add_argument("--method", action="append",
                    help="CONTROL-QUEUE or CONTROL-QUEUE+ACT, like bbr-fq+oal (several times: these; default: all)")

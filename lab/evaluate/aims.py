@@ -21,6 +21,8 @@ KEYS = {
 }
 WHERE = {"set", "scenarios", "seeds"}
 SHOWS = "figures"  # in `judge`: of a cell, which are shown of each method
+KEEPS = "sessions"  # in `judge`: whether sessions of senders are kept with the results
+RIVALS = "rivals"  # in `judge`: methods that are played there beside those of aims
 ONE_SEED = "not judged: one seed"
 FIRST_SEED = 1001  # none that anything was chosen on
 SHOWN = ("throughput_mbps", "queueing_p95_ms", "delay_p95_ms", "ce_ratio", "kernel_loss_ratio", "jain_goodput")
@@ -122,7 +124,7 @@ def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim
         raise AimError(f"there is no policies/{policy}/evaluate.yaml")
     said = yaml.safe_load(path.read_text(encoding="utf-8"))
     common, given = said.get("judge", {}), said.get("aims", [])
-    if not given or set(common) - {SHOWS} != WHERE:
+    if not given or set(common) - {SHOWS, KEEPS, RIVALS} != WHERE:
         raise AimError(f"policies/{policy}/evaluate.yaml: needs `aims`, and `judge` with {', '.join(sorted(WHERE))}")
     aims = [_aim(one, f"policies/{policy}/evaluate.yaml: aim {one.get('name', n)}", common)
             for n, one in enumerate(given)]
@@ -135,11 +137,22 @@ def load(policy: str, folder: pathlib.Path = methods.POLICIES) -> tuple[list[Aim
     return aims, common["seeds"], tuple(common.get(SHOWS, SHOWN))
 
 
+def _judge(policy: str) -> dict:
+    return yaml.safe_load((methods.POLICIES / policy / "evaluate.yaml").read_text(encoding="utf-8"))["judge"]
+
+
 def cells(aims: list[Aim], seeds: int) -> list[play.Cell]:
     """All that they need, each once; seeds are outermost, so that a stopped run is balanced."""
     return list(dict.fromkeys(
         play.Cell(aim.set, name, which, FIRST_SEED + n) for n in range(seeds) for aim in aims for name in aim.scenarios
         for which in (aim.baseline, aim.method) if which))
+
+
+def rivals(policy: str, seeds: int) -> list[play.Cell]:
+    """Cells of methods that no aim has to name."""
+    said = _judge(policy)
+    return [play.Cell(said["set"], name, methods.to_play(which), FIRST_SEED + n) for n in range(seeds)
+            for name in said["scenarios"] for which in said.get(RIVALS, [])]
 
 
 def measured(r: results.Results, aim: Aim, limit: Limit, where: tuple[str, ...]) -> spread.Figure | None:
@@ -227,7 +240,7 @@ def write(
     r: results.Results, aims: list[Aim], folder: pathlib.Path, policy: str, shown: tuple[str, ...] = SHOWN
 ) -> pathlib.Path:
     """Parquet, table.md and report.html; the page's path."""
-    r.write(folder)
+    r.write(folder, bool(_judge(policy).get(KEEPS)))
     title = f"What the policy {policy} must show"
     how = [f"{len(r.found)} cells, {len(r.seeds)} seeds, made of {report.parts(r)}", report.INTERVALS, HARM]
     tables = [(heading, table.markdown(found)) for heading, found in (
@@ -275,6 +288,8 @@ def main() -> int:
         else:
             how = command.settings(_settings(args))
             wanted = cells(aims, args.seeds or seeds)
+            if not args.aim:
+                wanted = list(dict.fromkeys([*wanted, *rivals(args.policy, args.seeds or seeds)]))
             play.kernel()
             failures = {} if args.report_only else command.run(wanted, how, args.jobs)
             r = results.Results.played(wanted, how, failures)

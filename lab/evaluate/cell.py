@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 from guest.tap import places
 
-from . import metrics, tap
+from . import metrics, sessions, tap
 from .conversation import match
 
 STEP_S = 0.1
@@ -94,10 +94,11 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     if (played_s := min(truth["seconds"][-1]["t_s"] for truth in truths)) < plan["duration_s"] - 0.5:
         raise RuntimeError(f"the guest was ended after {played_s:.1f} s of {plan['duration_s']:.0f}")
     packets, where = tap.read(folder / f"{plan['name']}.tap"), places(plan)
-    specs = [
-        flow for ap in range(plan["aps"]) for flow in plan["flows"]
+    order = [
+        n for ap in range(plan["aps"]) for n, flow in enumerate(plan["flows"])
         if next(s for s in plan["stations"] if s["name"] == flow["station"])["ap"] == ap
     ]
+    specs = [plan["flows"][n] for n in order]
     entries = [flow for truth in truths for flow in truth["flows"]]
     for entry, spec in zip(entries, specs, strict=True):
         entry.update(start_s=spec["start_s"], stop_s=spec["stop_s"])
@@ -134,6 +135,7 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     downloads = [f for f in flows if f["direction"] == "down"]
     long = [f for f in downloads if f["kind"] == "long"]
     short = [f for f in downloads if f["kind"] != "long"]
+    plain = [flows[n] for n in plan["evaluate"].get("plain", [])]
     first = truths[0]["begin_ns"]
     seconds = metrics.first_seconds(every, (first + plan["evaluate"]["warmup_s"] * 1e9,
                                             first + plan["duration_s"] * 1e9))
@@ -154,7 +156,9 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         "first_second_drops": mean(whole for _, whole in seconds), "others_ratio": others(plan, long),
         "duplicate_ack_ratio": ratio(long, "duplicate_acks"), "ce_ratio": mean(f["ce_ratio"] for f in long),
         "ece_ratio": mean(f["ece_ratio"] for f in long), **without_ecn(long), **(uploads(up) if up else {}),
-        "plain_cubic_mbps": sum(flows[n]["goodput_mbps"] for n in plan["evaluate"].get("plain", [])) or None
+        "plain_cubic_mbps": sum(f["goodput_mbps"] for f in plain) or None,
+        "plain_cubic_delay_p95_ms": mean(f["delay_p95_ms"] for f in plain)
     }
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
+            "sessions": sessions.rows(plan, truths, list(zip(order, entries, strict=True)), folder),
             "wired_ms": plan["wired"]["delay_ms"]}

@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from oal_schema.centroids import ONE, Centroids, compiled, log2_q16
+from oal_schema.centroids import Centroids, compiled
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
@@ -123,11 +123,6 @@ def threshold(train: list[np.ndarray], validation: list[np.ndarray]) -> float:
     seen, judged = points(train, 1), points(validation, 1)
     steps = np.unique(np.quantile(seen.x[:, 0], np.linspace(0, 1, THRESHOLDS)))
     return float(steps[int(np.argmax([macro_f1(judged.half, judged.x[:, 0] >= step) for step in steps]))])
-
-
-def rule(rtt_us: float) -> Centroids:
-    """A threshold in the form of centres: round trips from there on are those of a queue half full."""
-    return Centroids((log2_q16(max(1, round(rtt_us) - 1)),), (ONE,), (-ONE,), (ONE,), True)
 
 
 def linear(train: list[np.ndarray], validation: list[np.ndarray]) -> tuple[Marks, dict]:

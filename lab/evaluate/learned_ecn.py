@@ -79,7 +79,7 @@ def models(name: str) -> dict:
     at_us = ecn_fit.threshold(train, validation)
     return {"kmeans": chosen, "rtt_us": round(at_us), "models": {
         "kmeans": sender_models.pack_marks(marks.integers()),
-        "rtt": sender_models.pack_marks(ecn_fit.rule(at_us))}}
+        "rtt": sender_models.pack_marks(sender_models.mark_from(at_us))}}
 
 
 def figure(values: list[float]) -> str:

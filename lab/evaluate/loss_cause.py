@@ -16,13 +16,12 @@ import tempfile
 
 import numpy as np
 from host import guest
-from oal_schema.centroids import ONE, Centroids, log2_q16
 from oal_training.loss import clusters as fit
 from oal_training.loss.points import Points, of_rows
 from sniffer import sinks
 
 from . import bbr_told, methods, play, pool, scenarios, sender_models
-from .sender_models import KEPT
+from .sender_models import KEPT, LEAST_AIR, MOST_ROUND_TRIP, air_below
 
 SET = "sender"
 SEEDS = range(901, 904)  # neither those of `tune` nor those that are judged
@@ -30,9 +29,6 @@ QUEUES = ("fifo", "fq")
 RATE_HZ = 50
 WARMUP_S = 4
 RULE = 1.25  # of the shortest round trip
-#: lc_ap: losses are the air's where the access point says so of this share of what was sent again, a mark in the last
-#: round trip means a queue all the same, and so does a round trip of so many times the shortest.
-LEAST_AIR, MOST_ROUND_TRIP = 0.5, 4.0
 
 def sample(work: tuple[str, str, int, pathlib.Path]) -> np.ndarray:
     """Points (window in segments, round trip in µs) of a run of plain CUBIC, in order of time."""
@@ -69,11 +65,6 @@ def described(made: fit.Clusters) -> dict:
             "points": made.points, "air": air, "congested": congested}
 
 
-def rule(rtt_us: float) -> Centroids:
-    """No fit, in the form of one: a loss at a round trip below so many µs is one of the air."""
-    return Centroids((log2_q16(round(rtt_us)),), (ONE,), (-ONE,), (ONE,), True)
-
-
 def of_path(x: np.ndarray, air: int, again: int) -> dict:
     """The models of a path, and what the fits were like; `air` of `again` losses are the air's as its AP says."""
     both, alone = clusters(x), clusters(x[:, 1:])
@@ -84,8 +75,8 @@ def of_path(x: np.ndarray, air: int, again: int) -> dict:
         "kmeans": described(both), "rtt": described(alone), "shortest_us": round(shortest_us),
         "ap": {"air": air, "again": again}, "models": {
             "kmeans": None if both.refused else packed(both.integers(), sender_models.IN_A_ROW),
-            "paper": as_published(both), "rtt": as_published(alone), "rule": packed(rule(RULE * shortest_us)),
-            "ap": packed(rule(MOST_ROUND_TRIP * shortest_us)) if again and air >= LEAST_AIR * again else None
+            "paper": as_published(both), "rtt": as_published(alone), "rule": packed(air_below(RULE * shortest_us)),
+            "ap": packed(air_below(MOST_ROUND_TRIP * shortest_us)) if again and air >= LEAST_AIR * again else None
         }
     }
 

@@ -21,13 +21,16 @@ def _said(policy: str) -> dict:
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
 #: What senders may be, by name: (congestion control, whether they ask for ECN). DCTCP does so by itself, and QUIC as
 #: quic-go does: packets are ECT(0) once the path has shown that it keeps them, a mark counts as a loss (NewReno). lc,
-#: lc_…: by the policy loss-cause, le, le_…: by learned-ecn (sender_models.py).
+#: lc_…: by the policy loss-cause, le, le_…: by learned-ecn (sender_models.py). Those of CHOSEN: chosen.py.
 SENDERS: dict[str, tuple[str, bool]] = {
     **{control: (control, False) for control in CONGESTION_CONTROLS if control not in ("oal_lc", "oal_ecn")},
     "cubic_ecn": ("cubic", True), "reno_ecn": ("reno", True), "l4s": ("dctcp", False), "cubic_mixed": ("cubic", False),
     "quic": (QUIC, False), **dict.fromkeys(("lc", "lc_paper", "lc_rtt", "lc_rule", "lc_truth"), ("oal_lc", False)),
-    "lc_ap": ("oal_lc", True), **dict.fromkeys(("le", "le_rtt", "le_steep", "le_rtt_steep"), ("oal_ecn", False))
+    "lc_ap": ("oal_lc", True), "lc_told": ("cubic", True), "cs_speed": ("cubic", False), "cs_queue": ("cubic", False),
+    **dict.fromkeys(("le", "le_rtt", "le_steep", "le_rtt_steep", "le_wait"), ("oal_ecn", False))
 }
+#: Senders whose flows have what an earlier session of the same flow with CUBIC says.
+CHOSEN = ("cs_speed", "cs_queue", "lc_told", "le_wait")
 #: Senders of which every second flow of a scenario asks for ECN, from the first on, and the others do not.
 MIXED = ("cubic_mixed",)
 #: Senders whose packets are ECT(1): DCTCP's law in the place of TCP Prague, which no kernel's own source has.
@@ -131,6 +134,11 @@ class Method:
     def oracle(self) -> bool:
         """Windows from what nobody can know."""
         return self.act == "oracle" or self.act in ORACLES or self.act in FORECASTS
+
+    @property
+    def before(self) -> "Method | None":
+        """The method of the earlier session by which its senders choose."""
+        return Method("cubic", self.queue) if self.control in CHOSEN else None
 
     @property
     def baseline(self) -> "Method":

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from host import guest, scenario
 from oal_schema.bundle_law import RWND_FAIR
 
-from . import bundle, cell, diagnosis, follows, forecast, learned, oracle, over_quic, scenarios, tap
+from . import bundle, cell, chosen, diagnosis, follows, forecast, learned, oracle, over_quic, scenarios, tap
 from .methods import FORECASTS, ONLINE, ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -70,8 +70,8 @@ def code() -> str:
     """Of what plays and measures: the guest's program, this one's measuring half, the tap."""
     files = [
         *sorted((HERE.parent / "guest").glob("*.py")), *(HERE.parent / "host" / f for f in ("scenario.py", "guest.py")),
-        *(HERE / f for f in ("cell.py", "conversation.py", "metrics.py", "over_quic.py", "scenarios.py", "tap.c",
-                             "tap.py", "oracle.py"))
+        *(HERE / f for f in ("cell.py", "conversation.py", "metrics.py", "over_quic.py", "scenarios.py",
+                             "sessions.py", "tap.c", "tap.py", "oracle.py"))
     ]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -142,6 +142,8 @@ def key(c: Cell, settings: Settings) -> str:
                           tuple(own_trees(c, settings).values())),
             digest(HERE / "bundle.py")
         ]
+    if c.method.before:
+        inputs += [key(cell_before(c), settings), *(digest(file) for file in chosen.sources())]
     if c.method.act == "clamp":
         inputs.append(settings.clamp_bytes)
     if c.method.oracle:
@@ -149,6 +151,11 @@ def key(c: Cell, settings: Settings) -> str:
     if c.method.act in FORECASTS:
         inputs += [FORECASTS[c.method.act], digest(HERE / "forecast.py")]
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:20]
+
+
+def cell_before(c: Cell) -> Cell:
+    """The cell by whose sessions the senders of this one choose."""
+    return Cell(c.set, c.scenario, c.method.before, chosen.seed_before(c.seed))
 
 
 def has_quic(plan: dict) -> bool:
@@ -169,6 +176,9 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
     """The guest's plan of the cell; what it names is made in a folder."""
     plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
     plan["tap"] = str(tap.program())
+    if c.method.before:
+        earlier = cell_before(c)
+        chosen.apply(plan, c.method.control, (result(earlier, settings) or play(earlier, settings))["sessions"])
     if has_quic(plan):
         plan["quic"] = str(over_quic.program())
     if c.method.act:

@@ -4,7 +4,7 @@ import pathlib
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import metrics, play
+from . import metrics, play, sessions
 from .methods import Method, method
 
 FLOW = [
@@ -17,6 +17,8 @@ FLOW = [
 HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
 #: Lost packets with their causes, where methods look on (diagnosis.py).
 LOSSES = "losses.parquet"
+#: Sessions of senders, where a policy is judged by them (sessions.py).
+SESSIONS = "sessions.parquet"
 MADE_OF = ("exporter", "policy", "tree", "window")
 
 
@@ -50,7 +52,7 @@ class Results:
     def __init__(self, cells: list[play.Cell], found: dict[play.Cell, dict], failures: dict[play.Cell, str]):
         self.cells, self.found, self.failures = cells, found, failures
         for one in found.values():
-            one["cell"] |= fairness(one["flows"])
+            one["cell"] |= fairness(one["flows"]) | sessions.worths(one.get("sessions", []))
         self.scenarios = sorted({cell.scenario for cell in cells})
         self.methods = list(dict.fromkeys(cell.method for cell in cells))
         self.seeds = sorted({cell.seed for cell in cells})
@@ -75,10 +77,10 @@ class Results:
             figures = {name: value for name, value in row.items() if name not in (*HEAD, *MADE_OF, "failed", "cpu_s")}
             found[cell] = {"cell": figures, "flows": [], "cost": {"cpu_s": row["cpu_s"]},
                            "made_of": {name: row.get(name) for name in MADE_OF}}
-        if (folder / LOSSES).exists():
-            for row in pq.read_table(folder / LOSSES).to_pylist():
+        for key, file in (("losses", folder / LOSSES), ("sessions", folder / SESSIONS)):
+            for row in pq.read_table(file).to_pylist() if file.exists() else []:
                 cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
-                found[cell].setdefault("losses", []).append({k: v for k, v in row.items() if k not in HEAD})
+                found[cell].setdefault(key, []).append({k: v for k, v in row.items() if k not in HEAD})
         for row in pq.read_table(folder / "results.parquet").to_pylist():
             cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
             found[cell]["flows"].append({name: row.get(name) for name in FLOW})
@@ -121,14 +123,19 @@ class Results:
             flows += [head | {name: flow.get(name) for name in FLOW} for flow in (found["flows"] if found else [])]
         return cells, flows
 
-    def write(self, folder: pathlib.Path) -> None:
+    def of_cells(self, key: str) -> list[dict]:
+        """What each cell has a list of, a row each, with the cell."""
+        return [{"set": cell.set, "scenario": cell.scenario, "method": cell.method.name, "seed": cell.seed} | one
+                for cell, found in self.found.items() for one in found.get(key, [])]
+
+    def write(self, folder: pathlib.Path, with_sessions: bool = False) -> None:
+        """As Parquet, for `read`."""
         folder.mkdir(parents=True, exist_ok=True)
         cells, flows = self.rows()
         names = list(dict.fromkeys(name for row in cells for name in row))
         pq.write_table(pa.Table.from_pylist([{name: row.get(name) for name in names} for row in cells]),
                        folder / "cells.parquet")
         pq.write_table(pa.Table.from_pylist(flows), folder / "results.parquet")
-        losses = [{"set": cell.set, "scenario": cell.scenario, "method": cell.method.name, "seed": cell.seed} | one
-                  for cell, found in self.found.items() for one in found.get("losses", [])]
-        if losses:
-            pq.write_table(pa.Table.from_pylist(losses), folder / LOSSES, compression="zstd")
+        for key, file in (("losses", LOSSES), *((("sessions", SESSIONS),) if with_sessions else ())):
+            if of := self.of_cells(key):
+                pq.write_table(pa.Table.from_pylist(of), folder / file, compression="zstd", compression_level=19)

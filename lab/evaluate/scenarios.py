@@ -1,7 +1,8 @@
 """Scenario files of the evaluation: those of lab/scenarios with a few keys more. Sets: `tune`, on which settings are
 chosen, `judge`, `uplink`, of stations that upload, `mmwave`, of links that people block, `mark`, of one access
 point for the policy mark, `loss`, of one whose queue, air or wire loses, for loss-cause, `sender`, of one download
-for policies at its sender, and `ecn`, of one over a link whose capacity varies.
+for policies at its sender, `ecn`, of one over a link whose capacity varies, and `choose`, of two servers at one
+access point.
 """
 import copy
 import csv
@@ -16,7 +17,7 @@ from . import blockage, sender_models
 from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
-SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss", "sender", "ecn")
+SETS = ("tune", "judge", "uplink", "mmwave", "mark", "loss", "sender", "ecn", "choose")
 EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None, "blockage": None, "sampled": False}
 SAMPLED_HZ = 20  # of senders' windows, where a scenario says `sampled`
 OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
@@ -68,6 +69,7 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
         given["changes"] = given.get("changes", []) + blockage.changes(spec, given["stations"], given["duration_s"])
     out = scenario.plan(name, given)
     out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control, "cc": method.cc, "plain": plain}
+    out["looked"] = True
     out["oal_lc"] = sender_models.model(method.control, name, method.queue)
     out["oal_ecn"] = sender_models.marks(method.control, name)
     if extra["sampled"]:

@@ -7,13 +7,16 @@ import pathlib
 import struct
 
 from host import scenario
-from oal_schema.centroids import MAX_INPUTS, Centroids
+from oal_schema.centroids import MAX_INPUTS, ONE, Centroids, log2_q16
 
 KEPT = pathlib.Path(__file__).with_name("models") / "loss-cause.json"
 #: struct oal_lc_model of policies/loss-cause/ca.h: deadline; shifts, scales, centres of air and of queue, four each;
 #: inputs, usable; windows kept one after the other, unused.
 LAYOUT = struct.Struct("=Q16q2I2I")
 IN_A_ROW, NO_LIMIT = 3, 255
+#: lc_ap: losses are the air's where the access point says so of this share of what was sent again, a mark in the last
+#: round trip means a queue all the same, and so does a round trip of so many times the shortest.
+LEAST_AIR, MOST_ROUND_TRIP = 0.5, 4.0
 
 #: Sender of methods.SENDERS → which of a path's models it has. lc: K-means on windows and round trips, where the fit is
 #: of use; lc_paper: whether it is or not, as published; lc_rtt: the same by round trips alone; lc_rule: no fit but a
@@ -33,6 +36,16 @@ MARKS = {f"{sender}{more}": (which, steep) for more, steep in (("", 0), ("_steep
     ("le", "kmeans"), ("le_rtt", "rtt"))}
 #: No model: oal_lc is CUBIC.
 NONE = bytes(LAYOUT.size)
+
+
+def air_below(rtt_us: float) -> Centroids:
+    """No fit, in the form of one: a loss at a round trip below so many µs is one of the air."""
+    return Centroids((log2_q16(round(rtt_us)),), (ONE,), (-ONE,), (ONE,), True)
+
+
+def mark_from(rtt_us: float) -> Centroids:
+    """The same of marks: round trips from there on are those of a queue half full."""
+    return air_below(max(1, round(rtt_us) - 1))
 
 
 def pack(c: Centroids, in_a_row: int) -> bytes:
@@ -63,7 +76,12 @@ def marks(control: str, name: str) -> str | None:
     if name not in kept_marks():
         raise scenario.ScenarioError(f"no marks for {name}: run lab/evaluate/learned-ecn first")
     which, steep = MARKS[control]
-    *values, _, unused = MARKS_LAYOUT.unpack(bytes.fromhex(kept_marks()[name]["models"][which]))
+    return growing(kept_marks()[name]["models"][which], steep)
+
+
+def growing(packed: str, steep: int) -> str:
+    """A model of oal_ecn with that growth."""
+    *values, _, unused = MARKS_LAYOUT.unpack(bytes.fromhex(packed))
     return MARKS_LAYOUT.pack(*values, steep, unused).hex()
 
 

@@ -4,8 +4,9 @@ import json
 import pathlib
 
 import numpy as np
+from evaluate.results import Results
 
-from . import harm, kept, paths, play, report, whole
+from . import harm, kept, paths, play, report, whole, wifi
 
 HARM = "harm.parquet"  # sessions of paths that seemed to lose
 
@@ -31,13 +32,19 @@ def judge(grid: dict, folder: pathlib.Path, jobs: int, again: bool) -> None:
 
 def main() -> None:
     p = argparse.ArgumentParser(prog="lab/grid/run", description=__doc__)
-    p.add_argument("what", choices=("play", "judge", "all"), nargs="?", default="all",
-                   help="play what was not played and keep it; judge what is kept, and play what seems to lose; all")
+    p.add_argument("what", choices=("play", "judge", "all", "wifi"), nargs="?", default="all",
+                   help="play what was not played and keep it; judge what is kept, and play what seems to lose; all of"
+                   " it; or, of what `lab/evaluate/aims cc-select` left in --folder, what a choice is worth in Wi-Fi")
     p.add_argument("--jobs", type=int, default=2, help="guests at once (2)")
     p.add_argument("--folder", type=pathlib.Path, default=play.BUILD / "results",
                    help="of sessions.parquet and what is made of it (build/grid/results)")
     p.add_argument("--no-harm", action="store_true", help="what seems to lose was played again: harm.parquet has it")
     args = p.parse_args()
+    if args.what == "wifi":
+        text = wifi.page(wifi.whole(Results.read(args.folder)))
+        (args.folder / wifi.PAGE).write_text(text, encoding="utf-8")
+        print(text)
+        return
     grid = paths.load()
     if args.what != "judge":
         rows = play.rows(play.play(grid, args.jobs))

@@ -19,10 +19,11 @@ import struct
 import sys
 import time
 
-from guest.connection import SO_RCVBUFFORCE, TCP_INFO, choose
+from guest.connection import SO_RCVBUFFORCE, choose
 from guest.namespace import inside
 from guest.offloads import switch_off
 from guest.play import OUT
+from guest.session import LOOK_S, Looks
 from guest.sh import batch, run, write
 
 SERVER, CLIENT = "10.30.0.1", "10.30.0.2"
@@ -32,20 +33,8 @@ RCVBUF_BYTES = 64 << 20  # half of it is window: twice the largest path's produc
 SNDBUF_BYTES = 64 << 20  # the sender is seldom woken: a system call is what costs most in the guest
 DRAIN_S = 5.0  # until the queue holds nothing of the session before
 SO_SNDBUFFORCE = 32
-LOOK_S = 0.2  # between two looks at the sender, as a host's agent has them
 TBF_BURST_BYTES = 2000  # a packet: what leaves is spaced by the rate
 NETEM_LIMIT = 1_000_000  # more than any path holds: netem is no queue here
-
-#: Fields of struct tcp_info (linux/tcp.h): offset, and how they are packed. Names are those of the table
-#: sender_session where it has them.
-FINAL = {
-    "rtt_us": (68, "I"), "rttvar_us": (72, "I"), "min_rtt_us": (148, "I"), "bytes_acked": (120, "Q"),
-    "segs_out": (136, "I"), "segs_in": (140, "I"), "data_segs_out": (156, "I"), "retrans_pkts": (100, "I"),
-    "delivered_pkts": (192, "I"), "dsack_dups": (216, "I"), "reorderings": (220, "I"), "reordering_pkts": (88, "I"),
-    "delivery_rate_bytes": (160, "Q"), "busy_us": (168, "Q"), "rwnd_limited_us": (176, "Q"),
-    "sndbuf_limited_us": (184, "Q"), "cwnd_pkts": (80, "I"), "mss_bytes": (16, "I")
-}
-LOOKS = ("rtt_us", "rttvar_us", "cwnd_pkts", "delivery_rate_bytes")
 
 
 def build() -> None:
@@ -95,7 +84,7 @@ class Session:
         self.sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, SNDBUF_BYTES)
         self.sender.setblocking(False)
         self.listener, self.receiver = listener, None
-        self.looks: dict[str, list[int]] = {name: [] for name in LOOKS}
+        self.looks = Looks()
         with contextlib.suppress(BlockingIOError):
             self.sender.connect(listener.getsockname())
 
@@ -112,14 +101,6 @@ class Session:
                 self.receiver, _ = self.listener.accept()
             self.receiver.recv(RCVBUF_BYTES, socket.MSG_TRUNC | socket.MSG_DONTWAIT)
 
-    def look(self) -> dict[str, int]:
-        raw = self.sender.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 232)
-        info = {name: struct.unpack_from("=" + kind, raw, at)[0] for name, (at, kind) in FINAL.items()}
-        if info["min_rtt_us"] and info["rtt_us"]:
-            for name in LOOKS:
-                self.looks[name].append(info[name])
-        return info
-
     def play(self, seconds: float, rate_mbps: float) -> dict:
         """The session's figures, after so many seconds from its SYN. A path that takes no more than the socket holds
         is left alone in between.
@@ -129,21 +110,13 @@ class Session:
         self.write()
         for _ in range(round(seconds / LOOK_S) - 1):
             time.sleep(LOOK_S)
-            self.look()
+            self.looks.look(self.sender)
             if fills:
                 self.read()
                 self.write()
         time.sleep(LOOK_S)
-        return self.figures(seconds)
-
-    def figures(self, seconds: float) -> dict:
-        out = {**self.look(), "seen_us": round(seconds * 1e6), "looks": len(self.looks["rtt_us"])}
-        for name, values in self.looks.items():
-            values.sort()
-            if values:
-                out.update({f"{name}_min": values[0], f"{name}_mean": sum(values) / len(values),
-                            f"{name}_p95": values[int(0.95 * (len(values) - 1))]})
-        return out
+        self.looks.look(self.sender)
+        return self.looks.figures(seconds)
 
     def end(self) -> None:
         for sock in (self.sender, self.receiver, self.listener):

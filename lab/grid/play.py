@@ -14,7 +14,7 @@ from . import paths
 BUILD = guest.LAB.parent / "build/grid"
 PATHS_A_GUEST = 24  # what an interrupted run loses, some 150 sessions
 TIMEOUT_S = 1800
-CODE = ("inside.py", "paths.py")
+CODE = ("inside.py", "paths.py", "../guest/session.py")
 
 
 def depends_on(grid: dict) -> str:

@@ -148,8 +148,8 @@ class Ap:
         mine = {s["name"]: s for s in self.stations}
         self.specs = [spec for spec in self.plan["flows"] if spec["station"] in mine]
         self.traffic = Traffic([
-            Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.specs
-            if spec["cc"] != quic.CC
+            Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"], self.plan["looked"])
+            for spec in self.specs if spec["cc"] != quic.CC
         ])
         over_quic = [spec for spec in self.specs if spec["cc"] == quic.CC]
         self.quic = quic.Quic(self.plan, self.number, self.name, over_quic, mine, HOST) if over_quic else None

@@ -9,6 +9,7 @@ import time
 from .connection import TCP_CLOSE, Connection, Datagrams, Listener, Sink, tcp_info
 from .namespace import inside
 from .net import address
+from .session import LOOK_S, Looks
 
 PORTION_S = 0.02
 
@@ -17,7 +18,8 @@ class Flow:
     """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each,
     or the arrivals of a session; every period again."""
 
-    def __init__(self, spec: dict, station: dict, ap: int, period_s: float):
+    def __init__(self, spec: dict, station: dict, ap: int, period_s: float, looked: bool = False):
+        """`looked`: the senders of long downloads are looked at, which is kept until the end."""
         self.spec, self.period_s = spec, period_s
         down, server_ns = spec["direction"] == "down", f"server{ap}"
         self.from_ns, to_ns = (server_ns, station["ns"]) if down else (station["ns"], server_ns)
@@ -29,6 +31,10 @@ class Flow:
         self.arrivals = list(spec["arrivals"] or [])  # that are still to come in this period
         self.deadlines: list[tuple[float, Connection]] = []  # connections of a session that end before they are through
         self.received_bytes = 0
+        #: Of connections that send all that they can: when each began, its looks, when the last one was.
+        self.sessions: list[dict] = []
+        self.looked = looked and spec["direction"] == "down" and not any(
+            spec[name] for name in ("udp", "size_kb", "burst_kb", "rate_mbps")) and spec["arrivals"] is None
         self.total = {"connections": 0, "retransmits": 0, "spurious": 0, "data_segs": 0, "acked_bytes": 0}
 
     def due(self, now_s: float) -> list[Connection]:
@@ -47,8 +53,17 @@ class Flow:
             new.append(
                 Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
                            spec["size_kb"] * 1000 or None, spec["dscp"], bool(spec["burst_kb"]), spec["ecn"]))
+            if self.looked:
+                self.sessions.append({"of": new[-1], "begin_s": now_s, "last_s": now_s, "looks": Looks()})
         self.connections += new
         return new
+
+    def look(self, now_s: float) -> None:
+        """At each sender that still has something to send."""
+        for session in self.sessions:
+            if session["of"].open:
+                session["looks"].look(session["of"].socket)
+                session["last_s"] = now_s
 
     def arrived(self, now_s: float) -> list[Connection]:
         """Connections of a session that start now; the scenario's times are those of its first period."""
@@ -112,7 +127,7 @@ class Flow:
             "listener": list(self.listener.address), "size_kb": self.spec["size_kb"],
             "burst_kb": self.spec["burst_kb"], "station": self.spec["station"], "direction": self.spec["direction"],
             "cc": self.spec["cc"], "ecn": self.spec["ecn"], "received_bytes": self.received_bytes,
-            **self.total
+            "sessions": [s["looks"].figures(s["last_s"] - s["begin_s"]) for s in self.sessions], **self.total
         }
 
 
@@ -146,13 +161,17 @@ class Traffic:
     def loop(self) -> None:
         buffer = bytearray(1 << 18)
         last_s = time.monotonic()
-        next_s = last_s
+        next_s = look_s = last_s
         while not self.stopping.is_set():
             now = time.monotonic()
             if now >= next_s:
                 self.tick(now - self.start_s, now - last_s)
                 last_s = now
                 next_s = now + PORTION_S
+                if now >= look_s:
+                    look_s += LOOK_S
+                    for flow in self.flows:
+                        flow.look(now - self.start_s)
             for fd, _ in self.poll.poll(max(0.0, next_s - now)):
                 if fd in self.senders:
                     self.send(fd)

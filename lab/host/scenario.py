@@ -90,7 +90,7 @@ def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
     out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
                python="", memory_mb=512, site="lab", start_ns=None, tap="", quic="", clamp=None, sections=[], bundle="",
-               of_policy="rwnd-fair", oal_lc=None, oal_ecn=None)
+               of_policy="rwnd-fair", oal_lc=None, oal_ecn=None, looked=False)
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     wired(out["wired"], f"{name}.wired")

@@ -122,7 +122,7 @@ def test_a_kernel_says_the_same_as_the_fit():
         said = [c.answer([int(v) for v in x[:width]]) == QUEUE for x in other.x]
         assert np.mean(np.array(said) == marks.says(other.x[:, :width])) > 0.999
         assert len(bytes.fromhex(sender_models.pack_marks(c))) == sender_models.MARKS_LAYOUT.size
-    rule = ecn_fit.rule(40_000)
+    rule = sender_models.mark_from(40_000)
     assert [rule.answer([us]) == QUEUE for us in (39_000, 39_990, 40_010, 41_000)] == [False, False, True, True]
 
 
