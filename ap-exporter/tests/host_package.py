@@ -6,6 +6,7 @@ usage: tests/host_package.py [BINARY OUT [NAME…]]: the package is built from B
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -81,6 +82,23 @@ def t_installs():
         done = subprocess.run([root / "usr/bin/oal-host", "check-config", "-c", folder / "all"], capture_output=True,
                               text=True)
         assert "unknown" not in done.stderr and "ca.pem" in done.stderr, done.stderr  # all that it lacks is enrolment
+
+
+def t_pages():
+    """what docs/ has of the configuration of a cache, a campus server and a VPN concentrator is taken as it stands"""
+    shipped = (HERE / "host/oal-host.conf").read_text()
+    section = re.search(r"config tcp 'connections'\n(?:\t.*\n)+", shipped).group(0)
+    for page in ("content-cache", "campus-server", "vpn-concentrator"):
+        text = (HERE.parent / "docs" / f"{page}.md").read_text()
+        (shown,) = re.findall(r"```text\n(config tcp .*?)```", text, re.S)
+        with Folder() as folder:
+            made = shipped.replace(section, shown).replace("'oal-host'", "''").replace("/var/lib/oal-host", str(folder))
+            (folder / "config").write_text(made)
+            assert ": good; host " in ran(BINARY, "check-config", "-c", folder / "config"), page
+        with Folder() as folder:  # a word that the agent does not know is noticed
+            (folder / "config").write_text(made.replace("list port", "list prot"))
+            done = subprocess.run([BINARY, "check-config", "-c", folder / "config"], capture_output=True, text=True)
+            assert done.returncode != 0 and "prot" in done.stderr, (page, done.stderr)
 
 
 def t_unit():

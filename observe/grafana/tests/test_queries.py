@@ -294,3 +294,21 @@ def test_what_was_chosen_is_named_and_a_choice_given_up_is_no_congestion_control
     answer = asker.answer(of_panel("", latest), asker.choose_all(boards()["oal-control"]))
     done = {row[answer.names.index("done")] for row in answer.rows if row[answer.names.index("action")] == "cc"}
     assert done == {"bbr", "vegas", "given up"}
+
+
+def test_speeds_that_are_all_equal_are_no_difference(platform):
+    """Their logarithms differ in the last digit, and their interval is nothing: that was "faster", by 0 %."""
+    rows = [row for row in _table(platform, "oal-hosts", "Gained by network") if row["host"] == hosts.OTHER]
+    assert rows and all(row["speed_gain"] in (0, None) for row in rows)
+    assert not [row for row in rows if re.search("faster|slower", row["beyond_chance"])], rows
+    (panel,) = [p for p in panels_of(boards()["oal-hosts"]) if p["title"] == "Networks to gain on"]
+    asker = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s)
+    assert asker.answer(of_panel("", panel), asker.choose_all(boards()["oal-hosts"])).rows == [[2]]
+
+
+def test_an_action_that_knows_no_queue_has_none_and_not_0(platform):
+    """A host that chooses a congestion control sees no queue of an access point."""
+    for title, own in (("Latest actions", "action"), ("What each policy does", "action")):
+        rows = _table(platform, "oal-control", title)
+        assert {row["queue_us"] for row in rows if row[own] == "cc"} == {None}, title
+        assert all(row["queue_us"] is not None for row in rows if row[own] == "mark"), title

@@ -208,8 +208,8 @@ ORDER BY time, policy, backend""",
                 NO_POLICY,
                 f"""SELECT toString(policy) AS policy, action, backend, uniqExact(ap_id) AS aps, \
 uniqExact(ap_id, subject) AS subjects, count() AS changes, countIf(value = 0) AS given_up, \
-topK(1)(reason)[1] AS most_common_reason, round(avgIf(queue_us, value > 0)) AS queue_us
-FROM oal.v_actions({last_of_range('1 HOUR')}) WHERE {APS} AND {OF_POLICY} \
+topK(1)(reason)[1] AS most_common_reason, if(action = 'cc', NULL, round(avgIf(a.queue_us, value > 0))) AS queue_us
+FROM oal.v_actions({last_of_range('1 HOUR')}) AS a WHERE {APS} AND {OF_POLICY} \
 GROUP BY policy, action, backend ORDER BY policy, action, backend""",
             ),
             {"queue_us": "µs"},
@@ -222,7 +222,8 @@ GROUP BY policy, action, backend ORDER BY policy, action, backend""",
             may_be_empty(
                 NO_POLICY,
                 f"""SELECT ts, ap_id, toString(policy) AS policy, action, {VALUE} AS done, \
-ifNull(station, '') AS station, subject, reason, backend, class, queue_us, \
+ifNull(station, '') AS station, subject, reason, backend, class, \
+if(action = 'cc', NULL, a.queue_us) AS queue_us, \
 ifNull(nullIf(a.in_force, ''), 'none') AS in_force
 FROM oal.v_actions({last_of_range('10 MINUTE')}) AS a WHERE {APS} AND {OF_POLICY} ORDER BY ts DESC LIMIT 100""",
             ),

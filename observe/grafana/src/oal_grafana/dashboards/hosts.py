@@ -22,8 +22,10 @@ ABOVE = "sum(s.above_us) / nullIf(sum(s.above_rows), 0)"
 _WORDS = (("speed_log", 1, "faster", "slower"), ("rtt_above_ms", -1, "waits less", "waits more"),
           ("sent_again", -1, "repeats less", "repeats more"))
 _NONE = " AND ".join(f"isNull({figure})" for figure, *_ in _WORDS)
-_SAID = ", ".join(f"multiIf({figure} * {sign} > {figure}_within, '{better}', {figure} * {sign} < -{figure}_within,"
-                  f" '{worse}', '')" for figure, sign, better, worse in _WORDS)
+#: Rounded: of speeds that are all equal the difference is the last digit of a number, and the interval is nothing.
+_SAID = ", ".join(f"multiIf(round({figure}, 6) * {sign} > {figure}_within, '{better}',"
+                  f" round({figure}, 6) * {sign} < -{figure}_within, '{worse}', '')"
+                  for figure, sign, better, worse in _WORDS)
 BEYOND_CHANCE = f"""if({_NONE}, 'too few', \
 ifNull(nullIf(arrayStringConcat(arrayFilter(x -> x != '', [{_SAID}]), ', '), ''), 'no difference seen'))"""
 GAINS = ("round(exp(speed_log) - 1, 4) AS speed_gain, round(rtt_above_ms, 2) AS rtt_above_gain_ms,"
@@ -120,7 +122,7 @@ def verdicts() -> list:
             may_be_empty(
                 "hosts with one congestion control have nothing to compare",
                 f"SELECT if(countIf(has_speed) = 0, NULL, uniqExactIf((host, client_network),"
-                f" speed_log > speed_log_within)) AS networks FROM {GAIN} WHERE {OF_HOST}"),
+                f" round(speed_log, 6) > speed_log_within)) AS networks FROM {GAIN} WHERE {OF_HOST}"),
             "none",
             if_null="nothing to compare",
         ),
