@@ -4,7 +4,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from grid import harm, held_out, judge, kept, paths, report, table
+from evaluate import results
+from grid import harm, held_out, judge, kept, paths, report, table, wifi
 from oal_training.cc_select import plain
 from oal_training.cc_select.statistics import ALL
 from oal_training.cc_select.utility import Utility
@@ -117,3 +118,49 @@ def test_the_page_has_what_each_start_and_each_kind_of_trees_brings(judged, of):
     for rows in (report.starts(judged[of]), report.models(judged[of])):
         for row in rows[1:]:
             assert "| " + " | ".join(row) + " |" in page, (of, row[0])
+
+
+WIFI = RESULTS.with_name("cc-select-wifi")
+FITTED = ("With and without", "With more candidates")  # tables whose trees are fitted anew
+
+
+@pytest.fixture(scope="module")
+def behind():
+    return wifi.whole(results.Results.read(WIFI))
+
+
+def test_choices_behind_access_points_are_what_the_sessions_give(behind):
+    said = (WIFI / wifi.PAGE).read_text()
+    for heading, rows in wifi.tables(behind).items():
+        assert f"## {heading}\n" in said
+        if not heading.startswith(FITTED):
+            assert report.markdown(rows) in said, heading
+
+
+def test_the_page_has_every_choice_behind_access_points():
+    page = PAGE.read_text()
+    for line in (WIFI / wifi.PAGE).read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            assert line in page, line
+
+
+def test_the_access_points_figures_are_dropped(behind):
+    """They are offered only where they add by a whole interval, on scenarios that no lesson had."""
+    assert len(behind["speed"]["scenarios"]) > 1
+    for utility in GRID["utilities"]:
+        for start in wifi.STARTS:
+            added = behind[utility]["last hop"]["scenario"][start]["added"]
+            assert wifi.kept(added).endswith("dropped"), (utility, start)
+
+
+def test_the_page_says_what_choosing_is_worth_behind_access_points(behind):
+    page, s = words(PAGE), report.signed
+    speed, price = behind["speed"], behind["queue"]
+    trees, wire = (j["committed"]["cubic"]["all"] for j in (speed, price))
+    for said in (
+            f"For speed alone the trees bring {s(trees['over start'])} over staying with CUBIC, and"
+            f" {s(trees['over best fixed'])} over the best algorithm for all",
+            f"BBR for all is worth {s(speed['fixed']['all']['bbr'])} over CUBIC for all",
+            f"Vegas for all is worth {s(price['fixed']['all']['vegas'])} over CUBIC for all",
+            f"the trees, which learned on a wire, are worth {s(wire['over best fixed'])} against it"):
+        assert said in page, said
