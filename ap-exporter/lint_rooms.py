@@ -9,7 +9,7 @@ from pathlib import Path
 ROOMS = (
     "base", "wire", "netlink", "packet", "sender", "tc", "helper", "tap", "enrol", "feature", "model", "openflow",
     "rewrite", "mark", "effect", "congestion", "pipeline",
-    "sample", "kmod", "replay", "ship", "control", "agent", "collect", ".",
+    "sample", "kmod", "replay", "ship", "control", "destination", "agent", "collect", ".",
 )
 MOST_FILES = 25  # in a room
 MOST_LINES = 400  # in a file that is part of the product

@@ -16,6 +16,7 @@ IMAGE = {
     "type": "string", "pattern": r"^[a-z0-9][a-z0-9._/:-]*(:[A-Za-z0-9._-]+|@sha256:[0-9a-f]{64})$",
     "description": "NAME:TAG or NAME@sha256:…"
 }
+NAME = {"type": "string", "pattern": "^$|^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"}
 TEXTS = {"type": "array", "items": {"type": "string"}}
 MAP = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
 OBJECTS = {"type": "array", "items": {"type": "object"}}
@@ -62,7 +63,7 @@ PATHS = {
     "images.digests": {
         "type": "object", "additionalProperties": False, "properties": {
             f"oal-{name}": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-            for name in ("push", "learning", "stream-jobs", "setup", "telegraf")
+            for name in ("push", "learning", "stream-jobs", "setup", "telegraf", "exporter")
         }
     },
     "pki.mode": {"enum": ["generated", "certManager", "existing"]},
@@ -130,6 +131,17 @@ PATHS = {
     "push.access.type": {"enum": ["ClusterIP", "LoadBalancer", "NodePort"]},
     "push.enrol.url": {"type": "string", "pattern": "^$|^https://"},
     "push.enrol.certificateDays": {"type": "integer", "minimum": 1, "maximum": 825},
+    "hostAgent.tickets": NAME,
+    "hostAgent.namespace": NAME,
+    "hostAgent.pseudonymKey": NAME,
+    "hostAgent.site": {"type": "string", "pattern": "^[A-Za-z0-9._-]{0,64}$"},
+    "hostAgent.ports": {**PORTS, "maxItems": 32},
+    "hostAgent.peers": {"type": "array", "maxItems": 16, "items": {"type": "string", "pattern": "^[0-9A-Fa-f:./]+$"}},
+    "hostAgent.cpuPermille": {"type": "integer", "minimum": 1, "maximum": 1000},
+    "hostAgent.brokers": {"type": "array", "items": {"type": "string", "pattern": "^[^\\s:,']+:[0-9]+$"}},
+    "hostAgent.pushUrl": {"type": "string", "pattern": "^$|^https://[^/\\s']+$", "description": "https://HOST[:PORT]"},
+    "hostAgent.congestionControl": {"enum": ["off", "shadow", "enforce"]},
+    "hostAgent.stateDir": {"type": "string", "pattern": "^/[A-Za-z0-9._/-]+$"},
     "grafana.egressPorts": PORTS,
     "grafana.secret.keys": TEXTS,
     "grafana.smtp.startTLS": {"enum": ["OpportunisticStartTLS", "MandatoryStartTLS", "NoStartTLS"]},

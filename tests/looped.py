@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from oal_local.platform import Platform
 from oal_local.services import SERVICES
 
 ROOT = Path(__file__).resolve().parent.parent
+SCREENSHOTS = ROOT / "build" / "screenshots"
 APS = 3
 #: Trees are shipped sooner than a person would want: what is tested is the way, not the judgement (training/tests does
 #: that).
@@ -137,3 +139,28 @@ def nothing_rejected_or_lost(looped) -> None:
     # A release is in Kafka before its bundle leaves, but tables are inserts of their own: its row may come just after.
     unreleased = "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)"
     until("a release recorded for every bundle that an AP has", lambda: looped.count(unreleased) == 0, 60)
+
+
+class Page:
+    """MLflow's page in a real browser."""
+
+    def __init__(self, looped):
+        python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"],
+                                capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
+        mlflow = looped.platform.mlflow
+        self.browser = subprocess.Popen(
+            [python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin", mlflow.password_file(), SCREENSHOTS],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=dict(os.environ, PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
+
+    def do(self, version: int, *action: str, model: str = loop.MODEL) -> float:
+        """When it was clicked (seconds since 1970)."""
+        self.browser.stdin.write(" ".join([f"{model}/{version}", *action]) + "\n")
+        self.browser.stdin.flush()
+        answer = self.browser.stdout.readline()
+        assert answer, f"{action}: the page's driver ended with {self.browser.wait()}; stderr says why"
+        return float(answer)
+
+    def close(self) -> None:
+        self.browser.stdin.close()
+        self.browser.wait(60)

@@ -4,15 +4,10 @@ do to it: test_loop_kills.py.
 
 from __future__ import annotations
 
-import os
-import subprocess
-
 import pytest
 from flow import until
-from looped import APS, ROOT, last_applied, nothing_rejected_or_lost, now_us, open_gates, promote
+from looped import APS, Page, last_applied, nothing_rejected_or_lost, now_us, open_gates, promote
 from oal_local import loop
-
-SCREENSHOTS = ROOT / "build" / "screenshots"
 
 
 def retrained(looped, version: int) -> int:
@@ -29,31 +24,6 @@ def retrained(looped, version: int) -> int:
     assert loop.tags(looped.platform, newest)["retrained_from"] == str(version)
     open_gates(looped)
     return newest
-
-
-class Page:
-    """MLflow's page in a real browser."""
-
-    def __init__(self, looped):
-        python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"],
-                                capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
-        mlflow = looped.platform.mlflow
-        self.browser = subprocess.Popen(
-            [python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin", mlflow.password_file(), SCREENSHOTS],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=dict(os.environ, PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
-
-    def do(self, version: int, *action: str) -> float:
-        """When it was clicked (seconds since 1970)."""
-        self.browser.stdin.write(" ".join([f"{loop.MODEL}/{version}", *action]) + "\n")
-        self.browser.stdin.flush()
-        answer = self.browser.stdout.readline()
-        assert answer, f"{action}: the page's driver ended with {self.browser.wait()}; stderr says why"
-        return float(answer)
-
-    def close(self) -> None:
-        self.browser.stdin.close()
-        self.browser.wait(60)
 
 
 @pytest.fixture

@@ -100,6 +100,8 @@ static int open_ap(struct daemon *d, const struct daemon *previous, char *err, s
 		.kill_file = d->config.rwnd.kill_file,
 		.mark_ceiling = config_marks(&d->config),
 		.mark_kill_file = d->config.mark.kill_file,
+		.congestion_ceiling = config_congestion(&d->config),
+		.congestion_kill_file = d->config.congestion.kill_file,
 	};
 	int ret = ap_new(&d->ap, &p, &c, err, err_size);
 
@@ -285,6 +287,7 @@ static void gather(const struct daemon *d, struct health *h)
 		.n_sinks = d->sinks.n,
 		.agent = d->agent,
 		.controller = d->ap ? ap_controller(d->ap) : NULL,
+		.destinations = d->ap ? ap_destinations(d->ap) : NULL,
 		.alarms = &d->alarms,
 	};
 	if (d->pipeline)

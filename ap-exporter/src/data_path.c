@@ -4,6 +4,10 @@
 #include "agent/ap.h"
 #include "base/log.h"
 #include "collectors.h"
+#ifdef HAVE_CONGESTION
+#include "congestion/congestion.h"
+#include "destination/destinations.h"
+#endif
 #include "mark/mark.h"
 #include "rewrite/rwnd.h"
 
@@ -15,6 +19,7 @@ static struct {
 	struct data_path path;
 	struct config_rwnd rwnd;
 	struct config_mark mark;
+	struct config_congestion congestion;
 } parked;
 
 static bool wants_windows(const struct config *c)
@@ -27,12 +32,23 @@ static bool wants_marks(const struct config *c)
 	return c->n_agent && config_marks(c) == OAL_POLICY_MODE_ENFORCE;
 }
 
+#ifdef HAVE_CONGESTION
+static bool wants_choices(const struct config *c)
+{
+	return c->n_agent && config_congestion(c) == OAL_POLICY_MODE_ENFORCE;
+}
+#endif
+
 int data_path_check(const struct config *c, char *err, size_t err_size)
 {
 	int ret = config_control(c) == OAL_POLICY_MODE_ENFORCE ? rwnd_check(&c->rwnd, err, err_size) : 0;
 
 	if (!ret && config_marks(c) == OAL_POLICY_MODE_ENFORCE)
 		ret = mark_check(&c->mark, err, err_size);
+#ifdef HAVE_CONGESTION
+	if (!ret && wants_choices(c))
+		ret = congestion_check(c->congestion.cgroup, err, err_size);
+#endif
 	return ret;
 }
 
@@ -113,7 +129,76 @@ static struct mark *parked_marks(const struct config_mark *c)
 	return mark;
 }
 
-/* --- both */
+/* --- choices, of a host */
+
+#ifdef HAVE_CONGESTION
+static void close_choices(struct congestion *c)
+{
+	if (c)
+		congestion_close(c);
+}
+
+static void park_choices(struct congestion *congestion, const struct config_congestion *c)
+{
+	if (!congestion)
+		return;
+	congestion_release_all(congestion);
+	close_choices(parked.path.congestion);
+	parked.path.congestion = congestion;
+	parked.congestion = *c;
+}
+
+static struct congestion *open_choices(const struct config_congestion *c)
+{
+	struct congestion *congestion;
+	char err[REASON];
+
+	if (congestion_open(&congestion, c->cgroup, false, err, sizeof err) >= 0)
+		return congestion;
+	log_error("congestion controls go on in shadow until the next start: %s", err);
+	return NULL;
+}
+
+/* One for the same cgroup; the rest of its section is no business of the data path. */
+static struct congestion *parked_choices(const struct config_congestion *c)
+{
+	struct congestion *congestion = strcmp(parked.congestion.cgroup, c->cgroup) ? NULL : parked.path.congestion;
+
+	if (congestion)
+		parked.path.congestion = NULL;
+	return congestion;
+}
+
+static void hold_choices(const struct config *c)
+{
+	if (wants_choices(c))
+		park_choices(open_choices(&c->congestion), &c->congestion);
+}
+
+static void take_choices(struct data_path *d, const struct config *c, struct ap *ap)
+{
+	if (d->congestion && ap_destinations(ap))
+		destinations_set_with(ap_destinations(ap), NULL);
+	park_choices(d->congestion, &c->congestion);
+}
+
+static void give_choices(struct data_path *d, const struct config *c, struct ap *ap, bool reload)
+{
+	if (!wants_choices(c) || !ap_destinations(ap))
+		return;
+	d->congestion = parked_choices(&c->congestion);
+	if (!d->congestion && reload)
+		d->congestion = open_choices(&c->congestion);
+	destinations_set_with(ap_destinations(ap), d->congestion);
+}
+#else
+static void close_choices(struct congestion *c) {}
+static void hold_choices(const struct config *c) {}
+static void take_choices(struct data_path *d, const struct config *c, struct ap *ap) {}
+static void give_choices(struct data_path *d, const struct config *c, struct ap *ap, bool reload) {}
+#endif
+
+/* --- all */
 
 void data_path_hold(const struct config *c)
 {
@@ -123,6 +208,7 @@ void data_path_hold(const struct config *c)
 		park_windows(open_windows(&c->rwnd), &c->rwnd);
 	if (wants_marks(c))
 		park_marks(open_marks(&c->mark), &c->mark);
+	hold_choices(c);
 }
 
 void data_path_park(struct data_path *d, const struct config *c, struct ap *ap)
@@ -133,12 +219,16 @@ void data_path_park(struct data_path *d, const struct config *c, struct ap *ap)
 	if (d->mark)
 		ap_mark(ap, NULL);
 	park_marks(d->mark, &c->mark);
+	take_choices(d, c, ap);
 	*d = (struct data_path){ 0 };
 }
 
 void data_path_open(struct data_path *d, const struct config *c, struct ap *ap, bool reload)
 {
-	if (!ap || !ap_controller(ap))
+	if (!ap)
+		return;
+	give_choices(d, c, ap, reload);
+	if (!ap_controller(ap))
 		return;
 	if (wants_windows(c)) {
 		d->rwnd = parked_windows(&c->rwnd);
@@ -158,5 +248,6 @@ void data_path_close(struct data_path *d)
 {
 	rwnd_close(d->rwnd);
 	mark_close(d->mark);
+	close_choices(d->congestion);
 }
 #endif

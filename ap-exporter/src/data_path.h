@@ -1,5 +1,5 @@
-/* data_path.h: what lowers windows and what marks: opened when there were privileges, kept over reloads. What no
- * configuration owns is parked, one of each at most. */
+/* data_path.h: what lowers windows, what marks, and on a host what chooses congestion controls: opened when there were
+ * privileges, kept over reloads. What no configuration owns is parked, one of each at most. */
 #ifndef OAL_DATA_PATH_H
 #define OAL_DATA_PATH_H
 
@@ -9,12 +9,14 @@
 #include <stddef.h>
 
 struct ap;
+struct congestion;
 struct mark;
 struct rwnd;
 
 struct data_path {
 	struct rwnd *rwnd; /* NULL: nothing is enforced with windows */
 	struct mark *mark; /* NULL: nothing is enforced with marks */
+	struct congestion *congestion; /* of a host; NULL: no choice is set */
 };
 
 #ifdef HAVE_AGENT

@@ -3,6 +3,9 @@
 #include "agent/agent.h"
 #include "alarms.h"
 #include "collectors.h"
+#ifdef HAVE_CONGESTION
+#include "destination/destinations.h"
+#endif
 #include "control/controller.h"
 #include "base/json.h"
 #include "base/version.h"
@@ -166,6 +169,12 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 		json_add(&t, ", \"control\": ");
 		controller_json(h->controller, &t);
 	}
+#if defined HAVE_AGENT && defined HAVE_CONGESTION
+	if (h->destinations) {
+		json_add(&t, ", \"congestion\": ");
+		destinations_json(h->destinations, &t);
+	}
+#endif
 	json_add(&t, "}\n");
 	return json_len(&t);
 }

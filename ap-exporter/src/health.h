@@ -19,6 +19,7 @@ struct agent;
 struct alarms;
 struct collectors;
 struct controller;
+struct destinations;
 
 struct health {
 	const char *ap_id, *site;
@@ -34,6 +35,7 @@ struct health {
 	const struct collectors *collectors;
 	struct agent *agent; /* NULL: none */
 	struct controller *controller; /* likewise */
+	struct destinations *destinations; /* of a host; likewise */
 	const struct alarms *alarms;
 };
 

@@ -33,6 +33,7 @@ import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from outside import Allocations, Daemon, Folder, sh, until  # noqa: E402
 from push_service import (  # noqa: E402
+    OF_HOSTS,
     ROOT,
     Authority,
     Maker,
@@ -480,6 +481,26 @@ def t_policy_off():
         seen = agent(daemon)["undecided"]
         until(lambda: agent(daemon)["undecided"] > seen + 3, "instants go by")
         assert agent(daemon)["decisions"] == 0 and agent(daemon)["aps"][0]["predicts"] is False and daemon.stop() == 0
+
+
+def t_policy_of_hosts():
+    """a bundle about destinations is nothing to an access point: it is held, decides nothing, and its values are no
+    windows"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        try:
+            with Daemon(folder, site.config(service.port, live=True) + "config rwnd\n") as daemon:
+                signed = site.maker.good(of_policy="cc-select", law=OF_HOSTS, policy=policies.make("x", 1, 2))
+                service.want_others(ap, **{"cc-select": signed})
+                until(lambda: policies_of(daemon).get("cc-select") == etag(signed), "it has it")
+                before = daemon.answer()["decisions"]
+                until(lambda: daemon.answer()["decisions"] > before + 10, "instants go by")
+                assert daemon.answer()["control"]["policies"] == {"cc-select": "off"}
+                assert agent(daemon)["decisions"] == 0 and daemon.stop() == 0
+                assert daemon.rows("decision") == daemon.rows("action") == []
+        finally:
+            service.stop()
 
 
 def t_reboot():

@@ -26,6 +26,7 @@ FILES = {
     "./usr/lib/sysusers.d/oal-host.conf": "-rw-r--r--",
     "./usr/share/doc/oal-host/changelog.gz": "-rw-r--r--",
     "./usr/share/doc/oal-host/copyright": "-rw-r--r--",
+    "./usr/share/doc/oal-host/examples/enforce.conf": "-rw-r--r--",
     "./usr/share/man/man8/oal-host.8.gz": "-rw-r--r--",
 }
 
@@ -70,7 +71,7 @@ def t_installs():
                                                     "-f=${Conffiles} ${db:Status-Status}", "oal-host")
         # The program that was installed judges the configuration that was installed.
         config = (root / "etc/oal-host/oal-host.conf.dpkg-new").read_text()  # put in its place when it is configured
-        for off in ("kafka", "agent", "qdisc"):
+        for off in ("kafka", "agent", "qdisc", "congestion"):
             assert f"config {off}" in config
         (root / "var/lib/oal-host").mkdir(parents=True)
         (folder / "config").write_text(config.replace("'oal-host'", "''").replace("/var/lib/", f"{root}/var/lib/"))
@@ -90,6 +91,9 @@ def t_unit():
         text = (HERE / "host/oal-host.service").read_text().replace("/usr/bin/oal-host", str(BINARY))
         unit = folder / "oal-host.service"
         unit.write_text(text)
+        more = folder / "oal-host.service.d"
+        more.mkdir()
+        shutil.copy(HERE / "host/enforce.conf", more)
         done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
         said = [line for line in done.stderr.splitlines() if "oal-host.service" in line]
         assert done.returncode == 0 and not said, done.stderr

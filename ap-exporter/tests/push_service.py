@@ -33,6 +33,7 @@ from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
 
 DIRECT = Law("direct", "flow", "rwnd", (0, 0, 60_000, 30_000))  # of every policy here but rwnd-fair
+OF_HOSTS = Law("direct", "destination", "cc", (1, 2, 1, 2))
 HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
 
 
@@ -121,6 +122,7 @@ class Maker:
         large=False,
         of_policy=RWND_FAIR,
         classes=(0, 2),
+        law=None,
     ) -> bytes:
         """`classes`: of the tree's two leaves."""
         words, interval = self.program(features)
@@ -151,7 +153,7 @@ class Maker:
                 interval,
                 bundles.models_of(tree),
                 policy=policy,
-                law=FAIR_WINDOW if of_policy == RWND_FAIR else DIRECT,
+                law=law or (FAIR_WINDOW if of_policy == RWND_FAIR else DIRECT),
                 of_policy=of_policy,
             )
         )

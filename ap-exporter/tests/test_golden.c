@@ -295,6 +295,7 @@ int main(void)
 	check_rows(GOLDEN "refresh.bin", GOLDEN "refresh.rows.txt");
 	test("golden batches with senders decode to the contract's rows and encode to the same bytes");
 	check_rows(GOLDEN "senders.bin", GOLDEN "senders.rows.txt");
+	check_rows(GOLDEN "sessions.bin", GOLDEN "sessions.rows.txt");
 	test("golden records that must be refused are, with the contract's reason");
 	check_refused();
 	test("the congestion program's file is the compiled-in program, with the same hash");

@@ -114,9 +114,12 @@ ROLLOUT = {
     "limit": "nan",
     "detail": "''",
 }
+# Of a host's agent, and of the lab's sniffer, which has no ap_id.
 SENDER_TCP = {
+    "ap_id": "if(h % 2, 'server', '')",
     "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
-    "host": "'server'",
+    "host": "if(h % 2, 'server', 'lab')",
+    "interval_ms": "toUInt32(if(h % 2, 100, 0))",
     "flow_id": "cityHash64(a, h % 5, 'flow')",
     "server_port": "toUInt16(443)",
     "client_port": "toUInt16(40000 + h % 5)",

@@ -107,12 +107,12 @@ def test_every_table_expires_by_whole_parts_and_remembers_insertions(filled):
 def test_addresses_live_for_seven_days_only(filled):
     """PRIVACY.md promises it: every table with an address or a whole record."""
     rows = filled.rows(
-        "SELECT DISTINCT table FROM system.columns WHERE database = currentDatabase() AND (type LIKE '%IPv%' OR name ="
-        " 'payload') AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE"
-        " '%MergeTree')"
+        "SELECT DISTINCT table FROM system.columns WHERE database = currentDatabase() AND (type LIKE '%IPv%' OR name IN"
+        " ('payload', 'client_network')) AND table IN (SELECT name FROM system.tables WHERE database ="
+        " currentDatabase() AND engine LIKE '%MergeTree')"
     )
     assert {r[0] for r in rows} == {"packet", "flow", "flow_1m", "dead_letter", "sender_tcp",
-                                     "sender_session"}
+                                     "sender_session", "sender_session_1m"}
     for (table,) in rows:
         assert "toIntervalDay(7)" in filled.query(f"SHOW CREATE TABLE {table}"), table
 

@@ -18,6 +18,7 @@ def ageing(database):
                                          ("decision", 30), ("prediction", 180), ("prediction_1m", 400), ("action", 30),
                                          ("control", 30), ("control_1m", 400), ("neighbour_ap", 30),
                                          ("counter_refresh", 30), ("sender_tcp", 7), ("sender_session", 7),
+                                         ("sender_tcp_1m", 400), ("sender_session_1m", 7),
                                          ("platform_metric", 30), ("stored_offset_1m", 30)])
 def test_a_row_goes_after_its_days(server, ageing, table, days):
     """Expiry is let go once the rows are there."""

@@ -162,7 +162,7 @@ REWRITES = (
 
 @pytest.fixture(scope="module")
 def action_statements(migrate_module):
-    return [s for f in FILES if "_action" in f.name for s in migrate_module.Migration(f).statements]
+    return [s for f in FILES if "_action" in f.name and f.name < "0038" for s in migrate_module.Migration(f).statements]
 
 
 @pytest.mark.parametrize("interrupted_after", range(9))

@@ -366,6 +366,60 @@ def test_sessions_of_hosts_are_summed_by_network_and_congestion_control(database
           ["fd00:1::/64", "cubic", "1", *["\\N"] * 7, "0", "0"]]
 
 
+def session_of(control: str, network: int, number: int, **values) -> dict:
+    """A connection of 20 segments and 1 s, with a round trip of 10 ms above a least one of 20 ms."""
+    return {"ap_id": "cache", "ts": f"2026-11-20 00:{number // 60:02d}:{number % 60:02d}", "boot_id": 1,
+            "flow_id": number, "client_addr": f"::ffff:192.0.{network}.7", "client_prefix": (192 << 16) + network,
+            "congestion_control": control, "end_known": 1, "bytes_acked": 125_000, "busy_us": 1_000_000,
+            "data_segs_out": 20, "retrans_pkts": 0, "rtt_looks": 9, "rtt_mean_us": 30_000, "min_rtt_us": 20_000,
+            "rwnd_limited_us": 0, "sndbuf_limited_us": 0, "delivered_pkts": None, "delivered_ce_pkts": None, **values}
+
+
+def gains(database, *columns: str) -> list[list[str]]:
+    return database.rows(f"SELECT client_network, congestion_control, {', '.join(columns)}"
+                         f" FROM v_congestion_control_gain({RANGE}) ORDER BY client_network FORMAT TSVRaw")
+
+
+def test_a_congestion_control_is_compared_with_its_hosts_most_used_one_on_the_same_network(database):
+    """Network 1: twice as fast, waits half as long. Network 2: one connection too few. Network 3: nothing there."""
+    rows = [session_of("cubic", 1, n) for n in range(40)] + [session_of("cubic", 2, n) for n in range(19)]
+    rows += [session_of("bbr", 1, n, bytes_acked=250_000, rtt_mean_us=25_000, retrans_pkts=n % 2) for n in range(20)]
+    rows += [session_of("bbr", 2, n) for n in range(30)] + [session_of("bbr", 3, n) for n in range(5)]
+    database.insert("sender_session", rows)
+    assert gains(database, "compared_with", "sessions", "sessions_there", "round(exp(speed_log), 3)",
+                 "round(rtt_above_ms, 3)", "round(sent_again, 3)") == [
+                     ["192.0.1.0/24", "bbr", "cubic", "20", "40", "2", "-5", "0.025"],
+                     ["192.0.2.0/24", "bbr", "cubic", "30", "19", "\\N", "\\N", "\\N"],
+                     ["192.0.3.0/24", "bbr", "cubic", "5", "0", "\\N", "\\N", "\\N"]]
+    # 20 values of 0 and 0.05 in turns have a variance of 0.025² * 20 / 19.
+    assert gains(database, "round(sent_again_within, 6)", "round(speed_log_within, 6)")[0][2:] == [
+        str(round(1.96 * 0.025 / 19 ** 0.5, 6)), "0"]
+
+
+def test_a_connection_within_the_initial_window_or_without_a_look_is_not_compared(database):
+    """No congestion control had anything to decide there; it counts all the same."""
+    database.insert("sender_session",
+                    [session_of("cubic", 1, n) for n in range(30)] + [session_of("bbr", 1, n) for n in range(20)] + [
+                        session_of("bbr", 1, n, data_segs_out=10, bytes_acked=1, rtt_mean_us=900_000) for n in range(7)
+                    ] +
+                    [session_of("", 1, n, bytes_acked=1, rtt_mean_us=None) for n in range(90)])
+    assert gains(database, "sessions", "round(exp(speed_log), 3)", "rtt_above_ms") == [
+        ["192.0.1.0/24", "bbr", "27", "1", "0"]]
+    assert database.rows(f"SELECT congestion_control, sessions, compared FROM v_sender_networks({RANGE})"
+                         " ORDER BY congestion_control") == [
+                             ["", "90", "0"], ["bbr", "27", "20"], ["cubic", "30", "30"]]
+
+
+def test_a_minute_of_a_host_has_no_rows_of_the_labs_sniffer(database):
+    looked = {"flow_id": 5, "client_port": 40000, "congestion_control": "cubic", "rtt_us": 30_000, "min_rtt_us": 20_000}
+    database.insert("sender_tcp", [{"ts": "2026-11-20 00:00:01", "host": "lab"} | looked])
+    database.insert("sender_tcp", [{"ap_id": "cache", "ts": f"2026-11-20 00:00:{n:02d}", **looked, "flow_id": n % 3,
+                                    "interval_ms": 100 * n, "min_rtt_us": 20_000 * (n < 9)} for n in range(10)])
+    assert database.rows("SELECT ap_id, sum(s.rows), uniqMerge(connections), max(s.interval_ms_max), sum(s.above_rows),"
+                         " sum(s.above_us) FROM sender_tcp_1m AS s GROUP BY ap_id") == [
+                             ["cache", "10", "3", "900", "9", "90000"]]
+
+
 def test_rows_of_hosts_and_of_the_labs_sniffer_are_one_table(database):
     """Each says what it knows; what it does not know is not taken for a measured 0."""
     seen = {"flow_id": 5, "server_port": 443, "client_port": 40000, "congestion_control": "cubic", "cwnd_bytes": 14480}

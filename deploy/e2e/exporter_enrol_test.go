@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,22 +29,35 @@ import (
 	"oal/deploy/internal/platform"
 )
 
-// hut is the real exporter of an AP with nothing but a configuration.
-type hut struct{ folder, config, id, site string }
+// topics in the order of the contract: a MAC is good for one.
+var topics = []string{"ap.samples.v1", "ap.packets.v1", "ap.events.v1"}
+
+// hut is the real exporter of an AP, or of a host, with nothing but a configuration.
+type hut struct{ folder, config, id, site, program string }
 
 func (h hut) file(name string) string { return filepath.Join(h.folder, name) }
 
 func newHut(t *testing.T, r *platform.Replica, id, site string) hut {
 	t.Helper()
-	h := hut{folder: t.TempDir(), id: id, site: site}
+	return newExporter(t, r, id, site, "ap-exporter", fmt.Sprintf("config replay\n\toption file '%s'\n",
+		filepath.Join(platform.Folder(), "..", "lab", "captures", "congested.oalcap")))
+}
+
+// newHost is a server: its rows are of this machine's own connections, those of the tests.
+func newHost(t *testing.T, r *platform.Replica, id, site string) hut {
+	t.Helper()
+	return newExporter(t, r, id, site, "host/oal-host", "config tcp\n\toption loopback '1'\n")
+}
+
+func newExporter(t *testing.T, r *platform.Replica, id, site, program, collector string) hut {
+	t.Helper()
+	h := hut{folder: t.TempDir(), id: id, site: site, program: program}
 	h.config = h.file("config")
 	must(t, os.WriteFile(h.config, fmt.Appendf(nil, `config exporter
 	option ap_id '%[1]s'
 	option site '%[2]s'
 	option status_socket '%[3]s/socket'
-config replay
-	option file '%[4]s'
-config kafka
+%[4]sconfig kafka
 	option brokers '%[5]s'
 	option ca '%[3]s/ca.pem'
 	option certificate '%[3]s/ap.pem'
@@ -56,13 +70,12 @@ config agent
 	option key '%[3]s/ap.key'
 	option trusted_keys '%[3]s/trusted-keys'
 	option retry_max_s '1'
-`, id, site, h.folder, filepath.Join(platform.Folder(), "..", "lab", "captures", "congested.oalcap"),
-		broker.Bootstrap, r.Config.APListen), 0o600))
+`, id, site, h.folder, collector, broker.Bootstrap, r.Config.APListen), 0o600))
 	return h
 }
 
 func (h hut) command(args ...string) *exec.Cmd {
-	return exec.Command(filepath.Join(platform.Folder(), "..", "ap-exporter", "build", "ap-exporter"), args...)
+	return exec.Command(filepath.Join(platform.Folder(), "..", "ap-exporter", "build", h.program), args...)
 }
 
 // enrol runs the command with the ticket on its standard input.
@@ -92,8 +105,10 @@ type hutStatus struct {
 		Polls      int64
 		PollErrors int64 `json:"poll_errors"`
 		APs        []struct {
-			Policies    map[string]struct{ Bundle string }
-			Certificate struct {
+			Killed         bool
+			KilledPolicies string `json:"killed_policies"`
+			Policies       map[string]struct{ Bundle string }
+			Certificate    struct {
 				DaysLeft        int64 `json:"days_left"`
 				Renewed, Errors int64
 				LastError       string `json:"last_error"`
@@ -110,11 +125,12 @@ func (h hut) status() (s hutStatus) {
 	return s
 }
 
-// signed counts records of the running AP in Kafka, the first few: those whose header is the MAC of its key, and
-// others.
-func (h hut) signed(t *testing.T, masters issue.Masters) (good, bad int) {
+// signed counts records of the running AP at a topic of Kafka, the first few: those whose header is the MAC of its key,
+// and others.
+func (h hut) signed(t *testing.T, masters issue.Masters, topic string) (good, bad int) {
 	t.Helper()
-	client, err := broker.Read("ap.samples.v1")
+	domain := append([]byte("oal batch v1\x00"), byte(slices.Index(topics, topic)))
+	client, err := broker.Read(topic)
 	must(t, err)
 	defer client.Close()
 	for deadline := time.Now().Add(40 * time.Second); good+bad < 20 && time.Now().Before(deadline); {
@@ -129,7 +145,7 @@ func (h hut) signed(t *testing.T, masters issue.Masters) (good, bad int) {
 			for _, header := range record.Headers {
 				if header.Key == "oal-mac" && len(header.Value) == 17 {
 					sum := hmac.New(sha256.New, issue.BatchKey(masters[header.Value[0]], h.id, h.site))
-					sum.Write(append([]byte("oal batch v1\x00\x00"), record.Value...))
+					sum.Write(append(slices.Clone(domain), record.Value...))
 					ok = hmac.Equal(sum.Sum(nil)[:16], header.Value[1:])
 				}
 			}
@@ -201,7 +217,7 @@ func TestExporterEnrolsAndRenews(t *testing.T) {
 		s := h.status()
 		return s.Sinks.Kafka.Delivered > at.Sinks.Kafka.Delivered+10 && s.Agent.Polls > 0 && s.Agent.PollErrors == 0
 	})
-	if good, bad := h.signed(t, masters); good < 20 || bad > 0 {
+	if good, bad := h.signed(t, masters, "ap.samples.v1"); good < 20 || bad > 0 {
 		t.Errorf("%d batches with its MAC, %d without", good, bad)
 	}
 }

@@ -4,7 +4,7 @@ from pathlib import Path
 CHART = Path(__file__).resolve().parents[1] / "oal"
 #: Every set of values that the tests render; () is the default.
 EXAMPLES = [(), *((path.stem,) for path in sorted((CHART / "examples").glob("*.yaml")))]
-WORKLOADS = ("Deployment", "StatefulSet", "Job", "CronJob")
+WORKLOADS = ("Deployment", "StatefulSet", "Job", "CronJob", "DaemonSet")
 
 
 def name(o: dict) -> str:

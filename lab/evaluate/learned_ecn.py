@@ -2,6 +2,8 @@
 
     lab/evaluate/learned-ecn [--jobs N]        plays the set `ecn` with plain CUBIC at earlier seeds, judges who marks
         best, seed by seed, and writes results/learned-ecn/offline.parquet, and models/learned-ecn.json
+    lab/evaluate/learned-ecn --variants        plays and judges what ecn_variants.py has instead: several flows, and
+        TXQs with FQ-CoDel; writes results/learned-ecn/variants.parquet
     lab/evaluate/learned-ecn --print           the tables of what was judged; plays and fits nothing
 
 By time: fitted on the first half of a channel's runs, judged on the last part. Unseen: fitted on the other channels.
@@ -16,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import ecn_fit, ecn_samples, play, pool, scenarios, sender_models, spread, table
+from . import ecn_fit, ecn_samples, ecn_variants, play, pool, scenarios, sender_models, spread, table
 
 RESULTS = pathlib.Path(__file__).with_name("results") / "learned-ecn"
 SEEDS = range(901, 911)  # neither those of `tune` nor those that are judged
@@ -38,17 +40,35 @@ def parts(runs: list[np.ndarray], part: str) -> list[np.ndarray]:
     return [ecn_fit.within(run, part) for run in runs]
 
 
-def judge(work: tuple[str, int]) -> list[dict]:
-    """Rows of a channel and seed: by time, and of a fit on the other channels."""
-    name, seed = work
-    own = runs_of(name, seed)
-    others = [run for other in scenarios.names(ecn_samples.SET) if other != name for run in runs_of(other, seed)]
+def split(own: list[np.ndarray], others: list[np.ndarray], tests: dict[str, slice], seed: int) -> list[dict]:
+    """Rows by time, of which tests are parts of the runs, and of a fit on the other channels."""
     last = parts(own, "test")
     found = {"time": ecn_fit.judged(parts(own, "train"), parts(own, "validation"),
-                                    {"all": last, "greedy": last[:1], "offered": last[1:]}, seed),
+                                    {test: last[some] for test, some in tests.items()}, seed),
              "channel": ecn_fit.judged(parts(others, "train"), parts(others, "validation"), {"all": own}, seed)}
-    return [{"split": split, "channel": name, "seed": seed, "load": load_of(seed)} | row
-            for split, rows in found.items() for row in rows]
+    return [{"split": of} | row for of, rows in found.items() for row in rows]
+
+
+def others_than(name: str) -> list[str]:
+    return [other for other in scenarios.names(ecn_samples.SET) if other != name]
+
+
+def judge(work: tuple[str, int]) -> list[dict]:
+    """Rows of a channel and seed."""
+    name, seed = work
+    others = [run for other in others_than(name) for run in runs_of(other, seed)]
+    tests = {"all": slice(None), "greedy": slice(1), "offered": slice(1, None)}
+    return [{"channel": name, "seed": seed, "load": load_of(seed)} | row
+            for row in split(runs_of(name, seed), others, tests, seed)]
+
+
+def judge_variant(work: tuple[str, str, int]) -> list[dict]:
+    """The same of a variant."""
+    which, name, seed = work
+    own = ecn_variants.sample(work)
+    others = [run for other in others_than(name) for run in ecn_variants.sample((which, other, seed))]
+    return [{"variant": which, "channel": name, "seed": seed} | row
+            for row in split(own, others, {"all": slice(None)}, seed)]
 
 
 def models(name: str) -> dict:
@@ -101,12 +121,39 @@ def tables(kept: list[dict]) -> dict[str, list[list[str]]]:
     return out
 
 
-def text(kept: list[dict]) -> str:
-    return "\n".join(f"## {heading}\n\n{table.markdown(rows)}" for heading, rows in tables(kept).items())
+def variant_means(kept: list[dict], which: str, of: str, who: str, less: str = "") -> list[float]:
+    """The channels' mean of each seed; `less`: minus that of another who."""
+    rows = [row for row in kept if (row["variant"], row["split"]) == (which, of)]
+    return [float(np.mean([row[who] - (row[less] if less else 0) for row in rows if row["seed"] == seed]))
+            for seed in sorted({row["seed"] for row in rows})]
 
 
-def read(folder: pathlib.Path = RESULTS) -> list[dict]:
-    return pq.read_table(folder / "offline.parquet").to_pylist()
+def variant_tables(kept: list[dict]) -> dict[str, list[list[str]]]:
+    """By heading: mean of channels, over seeds with 95 % intervals."""
+    out = {}
+    for heading, of in (("Beyond one flow and a FIFO, by time", "time"), ("The same on an unseen channel", "channel")):
+        out[heading] = [["macro F1, mean of channels", "truth holds of", *WHO.values(), "K-means less the threshold's"]]
+        for which, variant in ecn_variants.VARIANTS.items():
+            half = np.mean([row["half"] for row in kept if (row["variant"], row["split"]) == (which, of)])
+            out[heading].append([variant.said, f"{100 * half:.0f} %",
+                                 *(figure(variant_means(kept, which, of, who)) for who in WHO),
+                                 figure(variant_means(kept, which, of, "logarithmic", "rtt"))])
+    return out
+
+
+def text(found: dict[str, list[list[str]]]) -> str:
+    return "\n".join(f"## {heading}\n\n{table.markdown(rows)}" for heading, rows in found.items())
+
+
+def read(folder: pathlib.Path = RESULTS, name: str = "offline") -> list[dict]:
+    return pq.read_table(folder / f"{name}.parquet").to_pylist()
+
+
+def write(name: str, rows: dict, tabled) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist([row for work in sorted(rows) for row in rows[work]]),
+                   RESULTS / f"{name}.parquet", compression="zstd")
+    (RESULTS / f"{name}.md").write_text(text(tabled(read(name=name))))
 
 
 def of_each(what, todo: list, jobs: int) -> dict:
@@ -123,20 +170,23 @@ def main() -> None:
     p = argparse.ArgumentParser(prog="lab/evaluate/learned-ecn", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--jobs", type=int, default=2, help="guests or fits at once (2)")
+    p.add_argument("--variants", action="store_true", help="several flows, and TXQs, instead")
     p.add_argument("--print", action="store_true", help="the tables of what was judged")
     args = p.parse_args()
-    if not args.print:
+    names = scenarios.names(ecn_samples.SET)
+    if args.variants and not args.print:
         play.kernel()
-        names = scenarios.names(ecn_samples.SET)
+        todo = [(which, name, seed) for which in ecn_variants.VARIANTS for seed in SEEDS for name in names]
+        of_each(ecn_variants.sample, todo, args.jobs)
+        write("variants", of_each(judge_variant, todo, args.jobs), variant_tables)
+    elif not args.print:
+        play.kernel()
         of_each(ecn_samples.sample, [(name, seed, load_of(seed)) for seed in SEEDS for name in names], args.jobs)
         made = of_each(models, names, args.jobs)
         sender_models.KEPT_MARKS.write_text(json.dumps({name: made[name] for name in names}, indent=1) + "\n")
-        rows = of_each(judge, [(name, seed) for seed in SEEDS for name in names], args.jobs)
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.Table.from_pylist([row for work in sorted(rows) for row in rows[work]]),
-                       RESULTS / "offline.parquet", compression="zstd")
-        (RESULTS / "offline.md").write_text(text(read()))
-    print(text(read()))
+        write("offline", of_each(judge, [(name, seed) for seed in SEEDS for name in names], args.jobs), tables)
+    print(text(tables(read())))
+    print(text(variant_tables(read(name="variants"))))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     lab/evaluate/loss-cause [--jobs N]    plays the set `sender` with plain CUBIC at earlier seeds, samples its windows
         and round trips as a host's agent does, fits two centres to each path's, and writes models/loss-cause.json
+    lab/evaluate/loss-cause --bbr         plays instead what being told could bring BBR (bbr_told.py)
 
 What is judged is played at other seeds. A path whose fit is of no use has no model for `lc`: its senders are CUBIC."""
 from __future__ import annotations
@@ -19,7 +20,7 @@ from oal_training.loss import clusters as fit
 from oal_training.loss.points import Points, of_rows
 from sniffer import sinks
 
-from . import methods, play, pool, scenarios, sender_models
+from . import bbr_told, methods, play, pool, scenarios, sender_models
 from .sender_models import KEPT, LEAST_AIR, MOST_ROUND_TRIP, air_below
 
 SET = "sender"
@@ -103,7 +104,12 @@ def main() -> None:
     p = argparse.ArgumentParser(prog="lab/evaluate/loss-cause", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--jobs", type=int, default=2, help="guests at once (2)")
-    found = train(p.parse_args().jobs)
+    p.add_argument("--bbr", action="store_true", help="what being told could bring BBR, and CUBIC, at the most")
+    args = p.parse_args()
+    if args.bbr:
+        print(bbr_told.text(bbr_told.measure(args.jobs)))
+        return
+    found = train(args.jobs)
     KEPT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for path, of in found.items():
         print(f"{path}: {'; '.join(of['kmeans']['refused']) or 'of use'}; by its AP {of['ap']}")

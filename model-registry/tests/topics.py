@@ -49,21 +49,24 @@ class Topics:
                     assert value["table"] == "release"
                     self.rows += value["rows"]
 
-    def in_force(self, slot: str, scope: str = "fleet") -> release.Release | None:
-        """The latest release; None when there is none or it was withdrawn."""
+    def in_force(self, slot: str, scope: str = "fleet", policy: str = "rwnd-fair") -> release.Release | None:
+        """The latest release of a policy; None when there is none or it was withdrawn."""
         self.read()
-        latest = next((r for r in reversed(self.history) if (r.slot, r.scope) == (slot, scope)), None)
+        wanted = slot, scope, policy
+        latest = next((r for r in reversed(self.history) if (r.slot, r.scope, r.policy) == wanted), None)
         return latest if latest is not None and latest.signed is not None else None
 
     def close(self) -> None:
         self._consumer.close()
 
 
-def released(topics: Topics, slot: str, version: int, scope: str = "fleet") -> release.Release:
+def released(
+    topics: Topics, slot: str, version: int, scope: str = "fleet", policy: str = "rwnd-fair"
+) -> release.Release:
     """Wait until this version is in force there."""
 
     def there():
-        now = topics.in_force(slot, scope)
+        now = topics.in_force(slot, scope, policy)
         return now if now is not None and now.version == version else None
 
     return until(there, f"{slot}/{scope} is version {version}")

@@ -1,7 +1,7 @@
 """The reference interpreter, on cases small enough to work out by hand, and the compiler's refusals."""
 
 import pytest
-from oal_schema import golden_batches
+from oal_schema import golden_batches, settings
 from oal_schema.codec import Batch, contract
 from oal_schema.features import Interpreter, increment, sat, tdiv
 from oal_schema.program_compile import INT64_MAX, INT64_MIN, MISSING, compile_program
@@ -103,3 +103,23 @@ def test_program_bytes_round_trip():
 def test_compiler_names_what_is_wrong(feature, says):
     with pytest.raises(SchemaError, match=says):
         compile_program({"name": "t", "features": [feature]}, contract().table, 100_000, "t.yaml")
+
+
+def test_a_row_alone_gives_what_it_says_and_nothing_of_rows_before_it():
+    table = contract().table("sender_session")
+    f = [
+        {"name": "again", "op": "sum", "input": "sender_session.retrans_pkts", "group": "total"},
+        {"name": "sent", "op": "sum", "input": "sender_session.data_segs_out", "group": "total"},
+        {"name": "mean", "op": "sum", "input": "sender_session.rtt_mean_us", "group": "total"},
+        {"name": "ppm", "op": "ratio", "a": "again", "b": "sent", "scale": 1_000_000},
+    ]
+    program = compile_program(
+        {"name": "t", "features": f}, contract().table, contract().settings["decision_interval_us"]
+    )
+    empty = golden_batches.empty_row(table)
+    unlooked = 1 << next(c.optional for c in table.columns if c.name == "rtt_mean_us")
+    for it in (Interpreter(program.words), Interpreter(program.words, settings.interpreted())):
+        assert it.row("sender_session", empty | {"retrans_pkts": 3, "data_segs_out": 200, "rtt_mean_us": 9}) == [
+            3, 200, 9, 15_000
+        ]
+        assert it.row("sender_session", empty | {"absent": unlooked}) == [0, 0, MISSING, MISSING]

@@ -5,9 +5,10 @@ import shutil
 
 import pytest
 import yaml
-from oal_schema import manifest
+from oal_schema import bundle_law, manifest
 from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.manifest import POLICIES, ManifestError, load, of, read
+from oal_schema.policy import spec
 from oal_schema.program_file import program_hash, to_bytes
 from oal_schema.settings import FILE, policies, settings
 
@@ -26,6 +27,7 @@ def test_rwnd_fair_is_what_bundles_of_format_1_say():
     assert (m.name, m.subject, m.action, m.law.name, m.law.values) == (RWND_FAIR, "flow", "rwnd", "fair_window", ())
     assert [(r.role, r.kind, r.optional) for r in m.models] == [("class", "tree", False), ("window", "sum", True)]
     assert manifest.MAX_MODELS == settings()["max_bundle_models"]
+    assert bundle_law.CONGESTION_CONTROLS == len(spec()["congestion_controls"])
 
 
 def test_the_generated_list_is_the_folders():
@@ -72,7 +74,7 @@ def test_good_manifests(change):
         ({"subject": "room"}, "subject 'room'; one of ap, station, flow, destination"),
         ({"subject": "station"}, "law 'direct' on 'station'; known are fair_window on flow, direct on flow/ap"),
         ({"program": "a-b"}, "program 'a-b'"),
-        ({"label": "luck"}, "label 'luck'; label makers of stream-jobs are congestion"),
+        ({"label": "luck"}, "label 'luck'; label makers are congestion, session"),
         ({"models": []}, "law direct needs a model of role class, and there are none"),
         ({"models": "tree"}, "models is a list"),
         ({"models": [MODEL] * 5}, "models is a list"),

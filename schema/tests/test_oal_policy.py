@@ -123,7 +123,7 @@ MISTAKES = [
     ("policy.yaml", "kind: tree", "kind: centroids", "models[0]: kind 'centroids'; one of tree, sum"),
     ("policy.yaml", "registered: bad", "registered: window", "bad/policy.yaml: registered window is that of rwnd-fair"),
     ("policy.yaml", "program: bad", "program: congestion", "bad/policy.yaml: program congestion is that of rwnd-fair"),
-    ("policy.yaml", "label: congestion", "label: luck", "label makers of stream-jobs are congestion"),
+    ("policy.yaml", "label: congestion", "label: luck", "label makers are congestion, session"),
     ("features.yaml", "name: bad", "name: worse", "bad/features.yaml: name worse is not the manifest's program, bad"),
     ("features.yaml", "op: last", "op: least", "bad/features.yaml: feature backlog: unknown operator 'least'"),
     ("features.yaml", "backlog_bytes,", "backlog_byte,", "table station_ac has no column backlog_byte"),

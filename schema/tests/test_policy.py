@@ -55,7 +55,7 @@ def test_a_new_number_becomes_the_next_field_of_the_message_and_the_others_keep_
     longer = LIST.replace("  # how much\n", line + "  # how much\n", 1)
     assert longer != LIST
     declared = policy_list.declare(longer, PROTO)
-    assert declared.replace("  uint32 patience_us = 42;\n", "") == PROTO
+    assert declared.replace("  uint32 patience_us = 45;\n", "") == PROTO
     fields = {f["name"]: f["field"] for f in policy_list.read(longer, [*MESSAGE, ("patience_us", 31)])["fields"]}
     assert fields == {f["name"]: f["field"] for f in FIELDS} | {"patience_us": 31}
 

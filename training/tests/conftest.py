@@ -65,7 +65,7 @@ def mlflow_uri(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("mlflow")
     uri = f"sqlite:///{folder}/mlflow.db"
-    for experiment in ("batch", "compare", "factors", "loss-cause", "window"):
+    for experiment in ("batch", "cc-select", "compare", "factors", "loss-cause", "window"):
         MlflowClient(uri, uri).create_experiment(experiment, artifact_location=str(folder / "artifacts"))
     return uri
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "feature/feature.h"
 
 #include <errno.h>
@@ -57,7 +58,7 @@ void agent_bundle_refuse(struct agent_ap *ap, const struct bundle_head *head, co
 	}
 	ap->view.counts.rejects[reason]++;
 	agent_note_error(ap, "bundle %.16s refused (%s): %s", hash, bundle_reason_name(reason), why);
-	log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+	log_warn(OAL_HERE " %s: %s", ap->ap_id, ap->view.last_error);
 	row = status_of(&h, OAL_BUNDLE_STATE_REJECTED, reason, len);
 	inference_status(ap->policies[0].inference, &row);
 	if (h.id)
@@ -171,8 +172,8 @@ static void schedule(struct agent_ap *ap, struct agent_policy *p, struct candida
 	}
 	memcpy(bytes, a->body, a->len);
 	if (ahead_us > FARTHEST_ACTIVATION_US)
-		log_warn("AP %s: a bundle is to be activated more than a day from now: one of the clocks is wrong; it "
-			 "is activated at once",
+		log_warn(OAL_HERE " %s: a bundle is to be activated more than a day from now: one of the clocks is "
+			 "wrong; it is activated at once",
 			 ap->ap_id);
 	if (ahead_us <= 0 || ahead_us > FARTHEST_ACTIVATION_US)
 		agent_bundle_accept(p, c, bytes, a->len);

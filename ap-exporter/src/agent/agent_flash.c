@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -44,8 +45,8 @@ static bool attach(struct agent_ap *ap, struct bundle *b, const char *policy, ui
 		bundle_free(b);
 		return false;
 	}
-	log_info("AP %s: bundle of policy %s, serial %" PRId64 " (%s version %u) restored from %s", ap->ap_id, policy,
-		 h->serial, h->model, h->version, ap->shared->config->state_dir);
+	log_info(OAL_HERE " %s: bundle of policy %s, serial %" PRId64 " (%s version %u) restored from %s", ap->ap_id,
+		 policy, h->serial, h->model, h->version, ap->shared->config->state_dir);
 	agent_bundle_accept(p, c, bytes, len);
 	return true;
 }
@@ -69,7 +70,7 @@ static void restore(struct agent_ap *ap, const char *policy)
 		ap->view.counts.store_errors++;
 		agent_note_error(ap, "cannot read the bundle of policy %s kept in %s: %s", policy, folder,
 				 strerror(-r));
-		log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+		log_warn(OAL_HERE " %s: %s", ap->ap_id, ap->view.last_error);
 		return;
 	}
 	b = agent_bundle_verify(ap, bytes, len, NULL, &reason, &head);
@@ -112,7 +113,7 @@ static void save(struct agent_ap *ap, struct agent_policy *p, uint64_t now_us)
 		return;
 	}
 	if (!ap->view.counts.store_errors++)
-		log_warn("AP %s: cannot keep the bundle in %s: %s; trying again every %u s", ap->ap_id, folder,
+		log_warn(OAL_HERE " %s: cannot keep the bundle in %s: %s; trying again every %u s", ap->ap_id, folder,
 			 strerror(-r), ap->shared->config->store_interval_s);
 	agent_note_error(ap, "cannot keep the bundle in %s: %s", folder, strerror(-r));
 }
@@ -139,7 +140,7 @@ void agent_flash_remove(struct agent_ap *ap, const struct agent_policy *p)
 		return;
 	ap->view.counts.store_errors++;
 	agent_note_error(ap, "cannot remove the bundle of policy %s from %s: %s", p->name, folder, strerror(-r));
-	log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+	log_warn(OAL_HERE " %s: %s", ap->ap_id, ap->view.last_error);
 }
 
 uint64_t agent_flash_run(struct agent_ap *ap, uint64_t now_us)

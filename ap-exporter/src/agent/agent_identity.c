@@ -3,6 +3,7 @@
 #include "agent/agent_ap_state.h"
 
 #include "base/log.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,7 +150,7 @@ bool agent_identity_renewed(struct agent_ap *ap, const struct http_answer *a, ui
 	set_requests(ap, r);
 	ap->report.sending = false; /* what was under way is sent again */
 	ap->poll_at_us = now_us;
-	log_info("AP %s: certificate renewed", ap->ap_id);
+	log_info(OAL_HERE " %s: certificate renewed", ap->ap_id);
 	return true;
 }
 

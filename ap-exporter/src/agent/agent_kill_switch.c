@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/state_file.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -102,12 +103,13 @@ bool agent_kill_switch_read(struct agent_ap *ap, const struct http_answer *a)
 		return false;
 	if (others) {
 		set_killed_policies(ap, killed);
-		log_warn("AP %s: %s%s by the push service's kill switch", ap->ap_id,
+		log_warn(OAL_HERE " %s: %s%s by the push service's kill switch", ap->ap_id,
 			 *killed ? "off by themselves are policies " : "no policy is off by itself", killed);
 	}
 	if (turned) {
 		set_killed(ap, off);
-		log_warn("AP %s: control is %s by the push service's kill switch", ap->ap_id, off ? "off" : "on again");
+		log_warn(OAL_HERE " %s: control is %s by the push service's kill switch", ap->ap_id,
+			 off ? "off" : "on again");
 	}
 	ap->view.counts.control_changes++;
 	ap->control_unsaved = ap->shared->config->state_dir[0];
@@ -132,8 +134,8 @@ uint64_t agent_kill_switch_run(struct agent_ap *ap, uint64_t now_us)
 	if (!r)
 		return UINT64_MAX;
 	if (!ap->view.counts.store_errors++)
-		log_warn("AP %s: cannot keep the kill switch in %s: %s; trying again every second", ap->ap_id, folder,
-			 strerror(-r));
+		log_warn(OAL_HERE " %s: cannot keep the kill switch in %s: %s; trying again every second", ap->ap_id,
+			 folder, strerror(-r));
 	agent_note_error(ap, "cannot keep the kill switch in %s: %s", folder, strerror(-r));
 	ap->control_save_at_us = now_us + SECOND_US;
 	return ap->control_save_at_us;
@@ -179,20 +181,20 @@ void agent_kill_switch_restore(struct agent_ap *ap)
 	if (r == -ENOENT)
 		return;
 	if (ap->view.killed_policies[0])
-		log_warn("AP %s: off by themselves are policies %s, as the push service's kill switch had it",
+		log_warn(OAL_HERE " %s: off by themselves are policies %s, as the push service's kill switch had it",
 			 ap->ap_id, ap->view.killed_policies);
 	if (kept == ON)
 		return;
 	set_killed(ap, true);
 	if (kept == OFF) {
-		log_warn("AP %s: control is off, as the push service's kill switch had it", ap->ap_id);
+		log_warn(OAL_HERE " %s: control is off, as the push service's kill switch had it", ap->ap_id);
 		return;
 	}
 	ap->view.counts.store_errors++;
 	agent_note_error(ap,
 			 "the kill switch kept in %s cannot be read: %s; control is off until the service is reached",
 			 folder, r ? strerror(-r) : "neither on nor off");
-	log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+	log_warn(OAL_HERE " %s: %s", ap->ap_id, ap->view.last_error);
 }
 
 void agent_kill_switch_inherit(struct agent_ap *ap, const struct agent_ap *earlier)

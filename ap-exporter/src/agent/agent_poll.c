@@ -3,6 +3,7 @@
 #include "agent/agent_ap_state.h"
 
 #include "base/log.h"
+#include "base/version.h"
 
 #include <stdio.h>
 
@@ -76,7 +77,7 @@ static void poll_failed(struct agent_ap *ap, const struct http_answer *a, uint64
 	else
 		agent_note_error(ap, "no answer: %.200s", a->error);
 	if (ap->failures == 1) /* the first of a row; the others are counted */
-		log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+		log_warn(OAL_HERE " %s: %s", ap->ap_id, ap->view.last_error);
 	/* What the service asks for, and up to a tenth more. */
 	ap->poll_at_us = now_us +
 			 (asked_us > wait_us ? asked_us + agent_random_below(ap->shared, asked_us / 10 + 1) : wait_us);

@@ -3,6 +3,7 @@
 #include "agent/agent_ap_state.h"
 
 #include "base/log.h"
+#include "base/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 /* Its effects end at the next tick, when nothing of it is in force. */
 static void give_up(struct agent_ap *ap, struct agent_policy *p)
 {
-	log_info("AP %s: policy %s is given up: the push service does not want it here any more", ap->ap_id, p->name);
+	log_info(OAL_HERE " %s: policy %s is given up: the push service does not want it here any more", ap->ap_id,
+		 p->name);
 	ap->view.counts.given_up++;
 	agent_bundle_drop_waiting(ap, p);
 	agent_flash_remove(ap, p);

@@ -3,6 +3,9 @@
 #include "agent/agent.h"
 #include "agent/peers.h"
 #include "base/clock.h"
+#ifdef HAVE_CONGESTION
+#include "destination/destinations.h"
+#endif
 #include "control/controller.h"
 #include "control/decision.h"
 #include "feature/feature_slot.h"
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 _Static_assert((int)PIPELINE_SLOTS == (int)CONTROLLER_POLICIES, "a policy has a slot and a place of control");
 
@@ -22,6 +26,7 @@ struct ap {
 	/* One a policy, at the slot of its number; NULL without an agent. */
 	struct inference *inferences[PIPELINE_SLOTS];
 	struct controller *controller; /* NULL: no control */
+	struct destinations *destinations; /* of a host; NULL: likewise */
 	struct peers peers;
 };
 
@@ -51,12 +56,46 @@ static void features(void *ctx, unsigned slot, const struct feature_vector *x)
 #endif
 }
 
+#ifdef HAVE_CONGESTION
+static void session(void *ctx, const struct sender_flow *flow, const struct oal_sender_session_row *row, uint64_t t_us)
+{
+	struct ap *ap = ctx;
+
+	if (ap->destinations)
+		destinations_session(ap->destinations, flow, row, t_us);
+}
+
+static int open_destinations(struct ap *ap, const struct pipeline_config *p, const struct ap_config *c, char *err,
+			     size_t err_size)
+{
+	struct destinations_config config = {
+		.pipeline = ap->pipeline,
+		.ceiling = c->congestion_ceiling,
+		.kill_file = c->congestion_kill_file,
+		.monotonic_ns = clock_monotonic_ns,
+	};
+	int ret;
+
+	memcpy(config.inferences, ap->inferences, sizeof config.inferences);
+	if (getrandom(&config.seed, sizeof config.seed, 0) != sizeof config.seed)
+		config.seed = clock_realtime_us();
+	ret = destinations_new(&ap->destinations, &config);
+	if (ret)
+		snprintf(err, err_size, "out of memory for the choices of %s", p->ap_id);
+	return ret;
+}
+#endif
+
 static void end_tick(void *ctx, uint64_t t_us)
 {
 	struct ap *ap = ctx;
 
 	if (ap->controller)
 		controller_tick(ap->controller, t_us);
+#ifdef HAVE_CONGESTION
+	if (ap->destinations)
+		destinations_tick(ap->destinations);
+#endif
 }
 
 static int open_inferences(struct ap *ap, const struct pipeline_config *p, char *err, size_t err_size)
@@ -112,6 +151,10 @@ static int open_policies(struct ap *ap, const struct pipeline_config *p, const s
 
 	if (!ret && ap->agent && (c->ceiling != OAL_POLICY_MODE_OFF || c->mark_ceiling != OAL_POLICY_MODE_OFF))
 		ret = open_controller(ap, p, c, err, err_size);
+#ifdef HAVE_CONGESTION
+	if (!ret && ap->agent && c->congestion_ceiling != OAL_POLICY_MODE_OFF)
+		ret = open_destinations(ap, p, c, err, err_size);
+#endif
 	return ret;
 }
 
@@ -125,7 +168,15 @@ static void close_policies(struct ap *ap)
 
 static struct pipeline_consumer consumer(struct ap *ap)
 {
-	return (struct pipeline_consumer){begin_tick, features, end_tick, ap};
+	return (struct pipeline_consumer){
+		.begin_tick = begin_tick,
+		.features = features,
+#ifdef HAVE_CONGESTION
+		.session = session,
+#endif
+		.end_tick = end_tick,
+		.ctx = ap,
+	};
 }
 #else /* nothing predicts: no bundle, no control */
 static int open_policies(struct ap *ap, const struct pipeline_config *p, const struct ap_config *c, char *err,
@@ -173,6 +224,10 @@ void ap_free(struct ap *ap)
 		return;
 	controller_free(ap->controller);
 	ap->controller = NULL;
+#if defined HAVE_AGENT && defined HAVE_CONGESTION
+	destinations_free(ap->destinations);
+	ap->destinations = NULL;
+#endif
 	if (ap->pipeline)
 		pipeline_flush(ap->pipeline); /* its last decisions are still made */
 	close_policies(ap);
@@ -188,6 +243,11 @@ struct pipeline *ap_pipeline(const struct ap *ap)
 struct controller *ap_controller(const struct ap *ap)
 {
 	return ap->controller;
+}
+
+struct destinations *ap_destinations(const struct ap *ap)
+{
+	return ap->destinations;
 }
 
 void ap_rwnd(struct ap *ap, struct rwnd *rwnd)

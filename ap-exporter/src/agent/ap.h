@@ -10,6 +10,7 @@
 struct agent;
 struct ap;
 struct controller;
+struct destinations;
 struct mark;
 struct pipeline;
 struct pipeline_config;
@@ -22,6 +23,9 @@ struct ap_config {
 	const char *kill_file; /* as in controller_config */
 	enum oal_policy_mode mark_ceiling;
 	const char *mark_kill_file;
+	/* The same of congestion controls, which only a host chooses. */
+	enum oal_policy_mode congestion_ceiling;
+	const char *congestion_kill_file;
 };
 
 /* `data_path` but for its consumer, which is the AP. Negative errno with the reason in `err`. */
@@ -37,5 +41,7 @@ struct controller *ap_controller(const struct ap *);
 void ap_rwnd(struct ap *, struct rwnd *);
 /* The same of marks. */
 void ap_mark(struct ap *, struct mark *);
+/* Of a host. NULL: it has no policies about destinations. */
+struct destinations *ap_destinations(const struct ap *);
 
 #endif

@@ -171,27 +171,6 @@ static int set_option(void *ctx, const char *name, const char *value, bool list,
 	return -EINVAL;
 }
 
-/* OAL_N_POLICY_MODES: there is no such mode. */
-static enum oal_policy_mode control_mode(const char *name)
-{
-	static const char *const modes[OAL_N_POLICY_MODES] = OAL_POLICY_MODES;
-	unsigned mode = 0;
-
-	while (mode < OAL_N_POLICY_MODES && strcmp(name, modes[mode]))
-		mode++;
-	return (enum oal_policy_mode)mode;
-}
-
-enum oal_policy_mode config_control(const struct config *c)
-{
-	return c->n_rwnd ? control_mode(c->rwnd.mode) : OAL_POLICY_MODE_OFF;
-}
-
-enum oal_policy_mode config_marks(const struct config *c)
-{
-	return c->n_mark ? control_mode(c->mark.mode) : OAL_POLICY_MODE_OFF;
-}
-
 /* Where the clients are, unless the section says so itself: the access point's interfaces. */
 static void clients_ports(const struct config *c, char *interface, size_t size)
 {
@@ -201,25 +180,6 @@ static void clients_ports(const struct config *c, char *interface, size_t size)
 		for (uint32_t i = 0; i < c->n_nl80211; i++)
 			len += (size_t)snprintf(interface + len, size - len, "%s%s", i ? "," : "",
 			                        c->nl80211[i].interface);
-}
-
-static bool is_backend(const char *name)
-{
-	return !strcmp(name, "auto") || !strcmp(name, "ovs") || !strcmp(name, "bpf");
-}
-
-/* What is wrong with the sections `rwnd` and `mark`; NULL: nothing. */
-static const char *wrong_control(const struct config *c)
-{
-	if (c->n_rwnd && control_mode(c->rwnd.mode) == OAL_N_POLICY_MODES)
-		return "section 'rwnd': 'mode' is off, shadow or enforce";
-	if (c->n_rwnd && !is_backend(c->rwnd.backend))
-		return "section 'rwnd': 'backend' is auto, ovs or bpf";
-	if (c->n_mark && control_mode(c->mark.mode) == OAL_N_POLICY_MODES)
-		return "section 'mark': 'mode' is off, shadow or enforce";
-	if (c->n_mark && !is_backend(c->mark.backend))
-		return "section 'mark': 'backend' is auto, ovs or bpf";
-	return NULL;
 }
 
 /* What is wrong with the sections `nl80211`; NULL: nothing. */
@@ -300,7 +260,7 @@ static int check(struct config *c, char *err, size_t err_size)
 			wrong = "with a section 'agent', option 'site' has letters, digits, '.', '_' and '-' only: "
 			        "bundles are addressed to it";
 	if (!wrong)
-		wrong = wrong_control(c);
+		wrong = config_wrong_control(c);
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
 	if (!wrong)

@@ -127,6 +127,14 @@ struct config_mark {
 	uint32_t max_stations;
 };
 
+/* What a host may do with the congestion control of connections that begin. */
+struct config_congestion {
+	bool enabled;
+	char mode[16]; /* off, shadow, enforce: the most that any policy may do here */
+	char cgroup[CONFIG_FILE]; /* whose connections; empty: those of all processes */
+	char kill_file[CONFIG_FILE]; /* while it exists nothing is chosen */
+};
+
 struct config_file {
 	bool enabled;
 	char path[CONFIG_FILE];
@@ -148,8 +156,9 @@ struct config {
 	struct config_agent agent;
 	struct config_rwnd rwnd;
 	struct config_mark mark;
+	struct config_congestion congestion;
 	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_tap, n_beacon, n_neigh, n_tcp, n_replay, n_kafka,
-		n_file, n_agent, n_rwnd, n_mark;
+		n_file, n_agent, n_rwnd, n_mark, n_congestion;
 };
 
 /*
@@ -160,9 +169,10 @@ int config_load(struct config *c, const char *path, char *err, size_t err_size);
 int config_parse(struct config *c, const char *text, size_t len, char *err, size_t err_size);
 
 /* The most that a policy may do on this AP: with windows, off without a section `rwnd`; with marks, off without a
- * section `mark`. */
+ * section `mark`; with congestion controls, off without a section `congestion`. */
 enum oal_policy_mode config_control(const struct config *c);
 enum oal_policy_mode config_marks(const struct config *c);
+enum oal_policy_mode config_congestion(const struct config *c);
 
 /* Does a tap want tc programs, if the kernel takes them? Then loading them again takes privileges. */
 #ifdef HAVE_BPF

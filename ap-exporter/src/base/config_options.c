@@ -2,6 +2,8 @@
 
 #include "base/config.h"
 
+#include <string.h>
+
 #define T(s, f, def, req, lst, hlp) \
 	{ #f, CONFIG_TEXT, offsetof(struct config_##s, f), sizeof ((struct config_##s *)0)->f, def, 0, 0, 0, req, \
 	  lst, hlp }
@@ -85,6 +87,18 @@ static const struct config_option tcp_options[] = {
 	S(tcp, sessions, 1, "0: no rows at a connection's end"),
 	N(tcp, max_connections, 16384, 16, 32768, "connections followed at once"),
 };
+#ifdef HAVE_CONGESTION
+static const struct config_option congestion_options[] = {
+	ENABLED(congestion),
+	T(congestion, mode, "shadow", false, false,
+	  "off, shadow or enforce: the most that a policy may do on this host; shadow decides and reports, and sets "
+	  "nothing; enforce needs CAP_BPF and CAP_NET_ADMIN"),
+	T(congestion, cgroup, "", false, false,
+	  "folder of cgroup2 whose processes' connections are meant; empty: those of all processes"),
+	T(congestion, kill_file, "/run/oal-host/kill", false, false,
+	  "while this file exists nothing is chosen; empty: none"),
+};
+#endif
 #endif
 static const struct config_option replay_options[] = {
 	ENABLED(replay),
@@ -202,6 +216,56 @@ const struct config_section config_sections[] = {
 #ifndef OAL_HOST
 	SECTION(rwnd, n_rwnd, "control: lowers receive windows of flows before a queue overflows"),
 	SECTION(mark, n_mark, "control: sets CE in packets to stations that wait, where they have ECT"),
+#elif defined HAVE_CONGESTION
+	SECTION(congestion, n_congestion, "control: chooses the congestion control of connections that begin"),
 #endif
 };
 const size_t config_n_sections = sizeof config_sections / sizeof config_sections[0];
+
+/* --- control: how far it goes, and by what */
+
+/* OAL_N_POLICY_MODES: there is no such mode. */
+static enum oal_policy_mode control_mode(const char *name)
+{
+	static const char *const modes[OAL_N_POLICY_MODES] = OAL_POLICY_MODES;
+	unsigned mode = 0;
+
+	while (mode < OAL_N_POLICY_MODES && strcmp(name, modes[mode]))
+		mode++;
+	return (enum oal_policy_mode)mode;
+}
+
+enum oal_policy_mode config_control(const struct config *c)
+{
+	return c->n_rwnd ? control_mode(c->rwnd.mode) : OAL_POLICY_MODE_OFF;
+}
+
+enum oal_policy_mode config_marks(const struct config *c)
+{
+	return c->n_mark ? control_mode(c->mark.mode) : OAL_POLICY_MODE_OFF;
+}
+
+enum oal_policy_mode config_congestion(const struct config *c)
+{
+	return c->n_congestion ? control_mode(c->congestion.mode) : OAL_POLICY_MODE_OFF;
+}
+
+static bool is_backend(const char *name)
+{
+	return !strcmp(name, "auto") || !strcmp(name, "ovs") || !strcmp(name, "bpf");
+}
+
+const char *config_wrong_control(const struct config *c)
+{
+	if (c->n_rwnd && control_mode(c->rwnd.mode) == OAL_N_POLICY_MODES)
+		return "section 'rwnd': 'mode' is off, shadow or enforce";
+	if (c->n_rwnd && !is_backend(c->rwnd.backend))
+		return "section 'rwnd': 'backend' is auto, ovs or bpf";
+	if (c->n_mark && control_mode(c->mark.mode) == OAL_N_POLICY_MODES)
+		return "section 'mark': 'mode' is off, shadow or enforce";
+	if (c->n_mark && !is_backend(c->mark.backend))
+		return "section 'mark': 'backend' is auto, ovs or bpf";
+	if (config_congestion(c) == OAL_N_POLICY_MODES)
+		return "section 'congestion': 'mode' is off, shadow or enforce";
+	return NULL;
+}

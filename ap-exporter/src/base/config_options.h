@@ -30,4 +30,9 @@ struct config_section {
 extern const struct config_section config_sections[]; /* the first is `exporter` */
 extern const size_t config_n_sections;
 
+struct config;
+
+/* What is wrong with the sections `rwnd`, `mark` and `congestion`; NULL: nothing. */
+const char *config_wrong_control(const struct config *);
+
 #endif

@@ -10,6 +10,7 @@
 #ifndef OAL_CONGESTION_H
 #define OAL_CONGESTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,16 +29,18 @@ struct congestion_prefix {
 struct congestion;
 struct json;
 
-/* Registers oal_lc and attaches the program to a cgroup (a folder of cgroup2; "": that of all processes). 0, or
- * negative errno with what to do in `err`. */
-int congestion_open(struct congestion **, const char *cgroup, char *err, size_t err_size);
+/* Attaches the program to a cgroup (a folder of cgroup2; "": that of all processes); with `models`, registers oal_lc
+ * too, which takes a newer kernel. 0, or negative errno with what to do in `err`. */
+int congestion_open(struct congestion **, const char *cgroup, bool models, char *err, size_t err_size);
+/* Can choices be made here, by this process? As congestion_open(), and leaves nothing behind. */
+int congestion_check(const char *cgroup, char *err, size_t err_size);
 /* ADDRESS/BITS or ADDRESS. 0 or -EINVAL: no such prefix, or it has bits beyond its length. */
 int congestion_prefix_parse(struct congestion_prefix *, const char *text);
 /* Connections to the prefix that begin within `ttl_ms` get the congestion control `name`. 0, or negative errno: -EINVAL
  * (a ttl or name that cannot be), -ENOENT (the kernel has none of that name), -ENOSPC. */
 int congestion_choose(struct congestion *, const struct congestion_prefix *, const char *name, uint32_t ttl_ms);
 /* Connections with oal_lc to the prefix have this model for `ttl_ms`; its own deadline is replaced. 0, or negative
- * errno: -EINVAL (a ttl that cannot be, or a model that is none), -ENOSPC. */
+ * errno: -EINVAL (a ttl that cannot be, or a model that is none), -ENOSPC, -ENOTSUP (it was opened without). */
 int congestion_model(struct congestion *, const struct congestion_prefix *,
 		     const uint8_t model[CONGESTION_MODEL_BYTES], uint32_t ttl_ms);
 /* Neither choice nor model for exactly this prefix, from now on. 0 also if there was none. */

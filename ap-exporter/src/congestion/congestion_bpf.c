@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +30,17 @@ extern const char oal_cc_object[], oal_cc_object_end[], oal_ca_object[], oal_ca_
 /* Newer than the headers that this is built with (Linux 6.4). */
 enum { STRUCT_OPS_BY_LINK = 1 << 13 /* BPF_F_LINK */, ATTACH_STRUCT_OPS = 44 /* BPF_STRUCT_OPS */ };
 
+enum { MOST_COUNTERS = (int)CC_N_COUNTERS > (int)OAL_LC_N_REASONS ? (int)CC_N_COUNTERS : (int)OAL_LC_N_REASONS };
+
 struct congestion {
 	struct bpf_object *cc, *ca;
 	struct bpf_link *program, *update; /* update: what filled the struct_ops map, not yet what registers it */
 	int registration; /* a link, which ends with this process */
 	int choices, models, choice_counts, model_counts; /* maps */
 	int cpus;
+	uint64_t *counts; /* room for a map's counters, of each processor */
+	char available[256]; /* congestion controls that the kernel has, as it says them */
+	uint64_t asked_ns; /* 0: never */
 };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -132,7 +136,7 @@ static int open_control(struct congestion *c, char *err, size_t err_size)
 	return ret;
 }
 
-int congestion_open(struct congestion **out, const char *cgroup, char *err, size_t err_size)
+int congestion_open(struct congestion **out, const char *cgroup, bool models, char *err, size_t err_size)
 {
 	struct congestion *c = calloc(1, sizeof *c);
 	int ret;
@@ -140,13 +144,21 @@ int congestion_open(struct congestion **out, const char *cgroup, char *err, size
 	if (!c)
 		return -ENOMEM;
 	libbpf_set_print(quiet);
-	c->registration = -1;
+	c->registration = c->models = c->model_counts = -1;
 	c->cpus = libbpf_num_possible_cpus();
+	c->counts = c->cpus > 0 ? calloc((size_t)c->cpus, MOST_COUNTERS * sizeof *c->counts) : NULL;
+	if (!c->counts) {
+		free(c);
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
 	c->cc = open_object("cc", oal_cc_object, oal_cc_object_end);
 	ret = c->cc ? bpf_object__load(c->cc) : -EINVAL;
 	if (ret < 0)
-		snprintf(err, err_size, "the kernel does not take the program: %s", strerror(-ret));
-	else
+		snprintf(err, err_size,
+			 "the kernel does not take the program (%s): that needs CAP_BPF and CAP_NET_ADMIN",
+			 strerror(-ret));
+	else if (models)
 		ret = open_control(c, err, err_size);
 	ret = ret < 0 ? ret : attach_choices(c, cgroup, err, err_size);
 	if (ret < 0) {
@@ -155,24 +167,44 @@ int congestion_open(struct congestion **out, const char *cgroup, char *err, size
 	}
 	c->choices = map_of(c->cc, "choices");
 	c->choice_counts = map_of(c->cc, "counters");
-	c->models = map_of(c->ca, "models");
-	c->model_counts = map_of(c->ca, "counters");
+	if (models) {
+		c->models = map_of(c->ca, "models");
+		c->model_counts = map_of(c->ca, "counters");
+	}
 	*out = c;
 	return 0;
 }
 
-/* Does the kernel have it, now? */
-static bool available(const char *name)
+int congestion_check(const char *cgroup, char *err, size_t err_size)
 {
-	FILE *const f = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
-	char word[CONGESTION_NAME_BYTES + 1];
-	bool found = false;
+	struct congestion *c;
+	const int ret = congestion_open(&c, cgroup, false, err, err_size);
 
-	while (f && !found && fscanf(f, "%16s", word) == 1)
-		found = !strcmp(word, name);
-	if (f)
-		fclose(f);
-	return found;
+	if (!ret)
+		congestion_close(c);
+	return ret;
+}
+
+/* Does the kernel have it? Asked once a second at the most. */
+static bool available(struct congestion *c, const char *name)
+{
+	const uint64_t now_ns = clock_monotonic_ns();
+	const size_t len = strlen(name);
+	const char *at;
+
+	if (!c->asked_ns || now_ns - c->asked_ns >= UINT64_C(1000000000)) {
+		const int fd = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY | O_CLOEXEC);
+		const ssize_t n = fd < 0 ? 0 : read(fd, c->available, sizeof c->available - 1);
+
+		c->available[n < 0 ? 0 : n] = '\0';
+		if (fd >= 0)
+			close(fd);
+		c->asked_ns = now_ns;
+	}
+	for (at = c->available; (at = strstr(at, name)) && len; at += len)
+		if ((at == c->available || at[-1] == ' ') && strchr(" \n", at[len]))
+			return true;
+	return false;
 }
 
 static uint64_t deadline_ns(uint32_t ttl_ms)
@@ -186,7 +218,7 @@ int congestion_choose(struct congestion *c, const struct congestion_prefix *p, c
 
 	if (!ttl_ms || ttl_ms > CONGESTION_MAX_TTL_MS || strlen(name) >= sizeof choice.name)
 		return -EINVAL;
-	if (!available(name))
+	if (!available(c, name))
 		return -ENOENT;
 	strcpy(choice.name, name);
 	choice.deadline_ns = deadline_ns(ttl_ms);
@@ -198,6 +230,8 @@ int congestion_model(struct congestion *c, const struct congestion_prefix *p,
 {
 	struct oal_lc_model m;
 
+	if (c->models < 0)
+		return -ENOTSUP;
 	memcpy(&m, model, sizeof m);
 	if (!ttl_ms || ttl_ms > CONGESTION_MAX_TTL_MS || m.centroids.usable != 1 || m.centroids.inputs != 2 ||
 	    !law_allowed(&m.centroids))
@@ -208,7 +242,8 @@ int congestion_model(struct congestion *c, const struct congestion_prefix *p,
 
 int congestion_release(struct congestion *c, const struct congestion_prefix *p)
 {
-	const int choice = bpf_map_delete_elem(c->choices, p), model = bpf_map_delete_elem(c->models, p);
+	const int choice = bpf_map_delete_elem(c->choices, p),
+		  model = c->models < 0 ? 0 : bpf_map_delete_elem(c->models, p);
 
 	if (choice < 0 && choice != -ENOENT)
 		return choice;
@@ -221,7 +256,8 @@ void congestion_release_all(struct congestion *c)
 
 	while (bpf_map_get_next_key(c->choices, NULL, &p) == 0 && bpf_map_delete_elem(c->choices, &p) == 0)
 		;
-	while (bpf_map_get_next_key(c->models, NULL, &p) == 0 && bpf_map_delete_elem(c->models, &p) == 0)
+	while (c->models >= 0 && bpf_map_get_next_key(c->models, NULL, &p) == 0 &&
+	       bpf_map_delete_elem(c->models, &p) == 0)
 		;
 }
 
@@ -230,7 +266,7 @@ static uint32_t entries(int map)
 	struct congestion_prefix p, *last = NULL;
 	uint32_t n = 0;
 
-	for (; bpf_map_get_next_key(map, last, &p) == 0 && n < CC_MOST_PREFIXES; last = &p)
+	for (; map >= 0 && bpf_map_get_next_key(map, last, &p) == 0 && n < CC_MOST_PREFIXES; last = &p)
 		n++;
 	return n;
 }
@@ -239,9 +275,9 @@ static uint32_t entries(int map)
 static void add_counts(const struct congestion *c, int map, const char *const *names, unsigned n, struct json *j)
 {
 	const uint32_t zero = 0;
-	uint64_t *counts = calloc((size_t)c->cpus, n * sizeof *counts);
+	const uint64_t *counts = c->counts;
 
-	if (counts && bpf_map_lookup_elem(map, &zero, counts) == 0)
+	if (bpf_map_lookup_elem(map, &zero, c->counts) == 0)
 		for (unsigned i = 0; i < n; i++) {
 			uint64_t sum = 0;
 
@@ -249,7 +285,6 @@ static void add_counts(const struct congestion *c, int map, const char *const *n
 				sum += counts[(unsigned)cpu * n + i];
 			json_add(j, "%s\"%s\": %llu", i ? ", " : "", names[i], (unsigned long long)sum);
 		}
-	free(counts);
 }
 
 void congestion_json(const struct congestion *c, struct json *j)
@@ -261,7 +296,8 @@ void congestion_json(const struct congestion *c, struct json *j)
 	json_add(j, "{\"choices\": %u, \"models\": %u, \"connections\": {", entries(c->choices), entries(c->models));
 	add_counts(c, c->choice_counts, choices, CC_N_COUNTERS, j);
 	json_add(j, "}, \"losses\": {");
-	add_counts(c, c->model_counts, losses, OAL_LC_N_REASONS, j);
+	if (c->models >= 0)
+		add_counts(c, c->model_counts, losses, OAL_LC_N_REASONS, j);
 	json_add(j, "}}");
 }
 
@@ -273,5 +309,6 @@ void congestion_close(struct congestion *c)
 	bpf_link__destroy(c->update);
 	bpf_object__close(c->ca);
 	bpf_object__close(c->cc);
+	free(c->counts);
 	free(c);
 }

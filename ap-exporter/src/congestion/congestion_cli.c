@@ -93,7 +93,7 @@ int congestion_cli(const char *cgroup, FILE *in, FILE *out)
 	struct congestion *c;
 	char err[512] = "", line[LINE];
 
-	if (congestion_open(&c, cgroup, err, sizeof err) < 0) {
+	if (congestion_open(&c, cgroup, true, err, sizeof err) < 0) {
 		log_error("congestion: %s", err);
 		return 1;
 	}

@@ -190,10 +190,18 @@ void place_release_all(struct place *p, struct place_shared *shared, enum oal_re
 
 /* --- in force */
 
+/* What a bundle may do here. NULL: nothing, as of one for hosts, whose values are no windows. */
+static const struct oal_policy *policy_of(const struct candidate *candidate)
+{
+	if (!candidate || bundle_law_of_rows(bundle_law(candidate->bundle)))
+		return NULL;
+	return bundle_policy(candidate->bundle);
+}
+
 /* Another bundle may bring other numbers, and another law; what was learnt of the flows stays. */
 static void follow_bundle(struct place *p, struct place_shared *shared, const struct candidate *candidate)
 {
-	const struct oal_policy *policy = bundle_policy(candidate->bundle);
+	const struct oal_policy *policy = policy_of(candidate);
 	const struct bundle_law *law = bundle_law(candidate->bundle);
 	const struct law_ops *ops = law_find(law->name); /* bundle_open() takes only laws that there are */
 
@@ -218,7 +226,7 @@ static bool is_killed(const struct place_shared *shared, const struct candidate 
 
 static enum oal_policy_mode mode_of(const struct place_shared *shared, const struct candidate *candidate)
 {
-	const struct oal_policy *policy = candidate ? bundle_policy(candidate->bundle) : NULL;
+	const struct oal_policy *policy = policy_of(candidate);
 	const enum oal_action_kind kind =
 		policy ? kind_of(law_find(bundle_law(candidate->bundle)->name)) : OAL_ACTION_KIND_NONE;
 	enum oal_policy_mode mode = policy ? bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
@@ -234,7 +242,7 @@ static enum oal_rewrite_reason reason_of(const struct place_shared *shared, cons
 {
 	if (is_killed(shared, candidate))
 		return OAL_REWRITE_REASON_KILLED;
-	return candidate && bundle_policy(candidate->bundle) ? OAL_REWRITE_REASON_OFF : OAL_REWRITE_REASON_BUNDLE;
+	return policy_of(candidate) ? OAL_REWRITE_REASON_OFF : OAL_REWRITE_REASON_BUNDLE;
 }
 
 void place_update(struct place *p, struct place_shared *shared, const struct candidate *candidate, bool alone)

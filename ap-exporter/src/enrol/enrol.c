@@ -43,15 +43,15 @@ static int check_names(const struct config *c, const char *path, const struct ti
 {
 	if (c->exporter.named && strcmp(c->exporter.ap_id, t->ap_id)) {
 		snprintf(err, err_size,
-		         "the ticket is for AP '%s', and %s has option ap_id '%s': use that AP's ticket, or change the "
-		         "option",
+		         "the ticket is for " OAL_HERE " '%s', and %s has option ap_id '%s': use that " OAL_HERE
+		         "'s ticket, or change the option",
 		         t->ap_id, path, c->exporter.ap_id);
 		return -EINVAL;
 	}
 	if (c->exporter.site[0] && strcmp(c->exporter.site, t->site)) {
 		snprintf(err, err_size,
-		         "the ticket is for AP '%s' at site '%s', and %s has option site '%s': get a ticket with "
-		         "--site %s, or change the option",
+		         "the ticket is for " OAL_HERE " '%s' at site '%s', and %s has option site '%s': get a "
+		         "ticket with --site %s, or change the option",
 		         t->ap_id, t->site, path, c->exporter.site, c->exporter.site);
 		return -EINVAL;
 	}
@@ -71,8 +71,8 @@ static void explain(const struct ticket *t, const char *error, char *err, size_t
 		if (!http_certificate_dates(t->url, dates, sizeof dates))
 			snprintf(dates, sizeof dates, "another time");
 		snprintf(err, err_size,
-		         "this AP's clock says %s, but the certificate of %s is valid %s: set the clock (ntpd, or date "
-		         "-s) and try again; the ticket was not used",
+		         "this " OAL_HERE "'s clock says %s, but the certificate of %s is valid %s: set the clock "
+		         "(ntpd, or date -s) and try again; the ticket was not used",
 		         now, t->url, dates);
 	} else if (strstr(error, "certificate") || strstr(error, "SSL")) {
 		snprintf(err, err_size,
@@ -91,7 +91,8 @@ static void refused(const struct ticket *t, const struct http_answer *a, char *e
 {
 	const char *what = a->status == 401 ? "the token has been used or has lapsed, or was never given out: get a "
 	                                      "new ticket with: oal-deploy ctl ticket"
-	                   : a->status == 403 ? "this AP is revoked there; if that is a mistake: oal-deploy ctl restore"
+	                   : a->status == 403 ? "this " OAL_HERE " is revoked there; if that is a mistake: "
+	                                        "oal-deploy ctl restore"
 	                   : a->status == 400 ? "it does not take the certificate request"
 	                   : a->status == 404 ? "there is no enrolment at that address: enrol_listen and enrol.url of "
 	                                        "the push service must fit"
@@ -191,13 +192,13 @@ static void print_result(const struct config *c, const struct ticket *t, const s
 	identity_time(from, id.not_before_us);
 	identity_time(until, id.not_after_us);
 	identity_time(now, now_us);
-	printf("AP %s%s%s is enrolled; its certificate is good until %s\n", t->ap_id, t->site[0] ? " at site " : "",
-	       t->site, until);
+	printf(OAL_HERE " %s%s%s is enrolled; its certificate is good until %s\n", t->ap_id,
+	       t->site[0] ? " at site " : "", t->site, until);
 	for (i = 0; i < files->n; i++)
 		printf("wrote %s\n", files->file[i].path);
 	if (now_us < id.not_before_us || now_us > id.not_after_us)
 		printf("this " OAL_HERE "'s clock is wrong: it says %s, and the certificate just made is valid from %s "
-		       "to %s; set the clock before the exporter is started, or what it sends has wrong times\n",
+		       "to %s; set the clock before " OAL_PROGRAM " is started, or what it sends has wrong times\n",
 		       now, from, until);
 	if (c->exporter.named && !strcmp(c->exporter.site, t->site))
 		return;

@@ -1,5 +1,6 @@
 #ifdef HAVE_AGENT
 #include "enrol/identity.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <openssl/bio.h>
@@ -146,7 +147,7 @@ int identity_check(const char *certificate, const char *key, const char *ca, con
 	if (!x || !pkey)
 		ret = failed("the certificate or its key cannot be read", err, err_size);
 	else if (X509_check_private_key(x, pkey) != 1)
-		ret = failed("the certificate is not for this AP's new key", err, err_size);
+		ret = failed("the certificate is not for this " OAL_HERE "'s new key", err, err_size);
 	else if (!leads_to(x, b, ca))
 		ret = failed("the certificate is not signed by the authority that came with it", err, err_size);
 	ret = ret ? ret : identity_read(&id, certificate, err, err_size);

@@ -1,6 +1,7 @@
 #include "enrol/issued.h"
 
 #include "base/json_read.h"
+#include "base/version.h"
 #include "enrol/mac_keys.h"
 #include "enrol/trusted_keys.h"
 
@@ -47,7 +48,7 @@ static int check(const struct issued *i, const char *ap_id, const char *site, ch
 	int ret = 0;
 
 	if (strcmp(i->ap_id, ap_id) || strcmp(i->site, site)) {
-		snprintf(why, size, "it is for AP '%s' at site '%s'", i->ap_id, i->site);
+		snprintf(why, size, "it is for " OAL_HERE " '%s' at site '%s'", i->ap_id, i->site);
 		return -EINVAL;
 	}
 	if (!strstr(i->certificate, pem) || !strstr(i->ca, pem)) {

@@ -228,12 +228,12 @@ int mac_keys_check(const struct mac_keys *k, const char *path, const char *ap_id
 		return 0;
 	if (e)
 		snprintf(err, err_size,
-		         "%s: the MAC key of AP %s is for site '%s', but 'option site' is '%s': set that, or enrol the "
-		         "AP again",
+		         "%s: the MAC key of " OAL_HERE " %s is for site '%s', but 'option site' is '%s': set that, or "
+		         "enrol the " OAL_HERE " again",
 		         path, ap_id, e->site, site);
 	else
 		snprintf(err, err_size,
-		         "%s: no MAC key for AP %s: its batches would be refused; enrol it (" OAL_PROGRAM
+		         "%s: no MAC key for " OAL_HERE " %s: its batches would be refused; enrol it (" OAL_PROGRAM
 		         " enrol), or set "
 		         "'option ap_id' to the name that it was enrolled with",
 		         path, ap_id);

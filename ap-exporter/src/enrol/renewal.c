@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text_file.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void failed(struct renewal *r, uint64_t retry_us, const char *why)
 		char until[32];
 
 		identity_time(until, r->counts.not_after_us);
-		log_warn("AP %s: its certificate, good until %s, is not renewed: %s", r->ap_id, until, why);
+		log_warn(OAL_HERE " %s: its certificate, good until %s, is not renewed: %s", r->ap_id, until, why);
 	}
 	if (r->key)
 		explicit_bzero(r->key, strlen(r->key));

@@ -2,6 +2,7 @@
 
 #include "wire/base64.h"
 #include "base/json_read.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -54,7 +55,7 @@ static const char *read_json(struct ticket *t, const uint8_t *json, size_t len)
 	if (strncmp(t->url, "https://", 8) || !t->url[8] || strpbrk(t->url, " ?#\"\r\n"))
 		return "its url is not like https://HOST:PORT";
 	if (!t->ap_id[0] || !is_name(t->ap_id) || !is_name(t->site))
-		return "it names no AP";
+		return "it names no " OAL_HERE;
 	if (!t->token[0])
 		return "it has no token";
 	return strstr(t->ca, "-----BEGIN CERTIFICATE-----") ? NULL : "it has no certificate of the authority";

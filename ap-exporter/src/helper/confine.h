@@ -8,7 +8,9 @@
 #include <stddef.h>
 
 enum confine_role {
-	CONFINE_DAEMON, /* files, sockets (unix, inet, netlink), threads; no program, no process, no bpf() */
+	/* Files, sockets (unix, inet, netlink), threads; no program, no process, no bpf() but, on a host, what reads
+	 * and writes maps that are open. */
+	CONFINE_DAEMON,
 	CONFINE_HELPER, /* bpf(), netlink, its channel */
 };
 enum { CONFINE_MOST = 256 }; /* instructions */

@@ -3,6 +3,9 @@
 #include <asm/unistd.h> /* the kernel's own names: musl has others for times of 32 bits */
 #include <errno.h>
 #include <linux/audit.h>
+#ifdef HAVE_CONGESTION
+#include <linux/bpf.h>
+#endif
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -163,6 +166,11 @@ static const uint16_t helper_calls[] = {
 #define helper_calls daemon_calls /* there is no helper */
 #endif
 
+#ifdef HAVE_CONGESTION
+static const uint16_t map_commands[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
+					 BPF_MAP_GET_NEXT_KEY };
+#endif
+
 #define DATA(field) (uint32_t)offsetof(struct seccomp_data, field)
 /* The low half of an argument. */
 #define ARGUMENT(n) (DATA(args[n]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4u : 0u))
@@ -208,6 +216,13 @@ static void add_conditional(struct build *b, enum confine_role role)
 	give(b, ERRNO(EPERM));
 	if (role == CONFINE_HELPER)
 		return;
+#ifdef HAVE_CONGESTION
+	add(b, BPF_JMP | BPF_JEQ | BPF_K, __NR_bpf, 0, 10); /* maps that are open; no program, no map, no link */
+	load(b, ARGUMENT(0));
+	for (unsigned i = 0; i < sizeof map_commands / sizeof *map_commands; i++)
+		give_if(b, map_commands[i], SECCOMP_RET_ALLOW);
+	give(b, ERRNO(EPERM));
+#endif
 	add(b, BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4); /* a thread, not a process */
 	load(b, ARGUMENT(0));
 	add(b, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);

@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "oal_policy.h"
+
 enum { LAW_NAME = 1, LAW_SUBJECT, LAW_ACTION, LAW_VALUES };
-enum { MAX_SUBJECTS = 2 };
+enum { MAX_SUBJECTS = 3 };
 
 #define MAX_VALUE (INT64_C(1) << 40)
 
@@ -16,10 +18,12 @@ struct known {
 };
 
 static const struct known laws[] = { { "fair_window", { "flow" }, 0, true },
-                                     { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES, true },
+                                     { "direct", { "flow", "ap", "destination" }, BUNDLE_LAW_VALUES, true },
                                      { "mark", { "station" }, 0, false },
                                      { "backlog_cap", { "flow" }, 0, false } };
-static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0, false }, { "mark", { "station" }, 0, false } };
+static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0, false },
+                                        { "mark", { "station" }, 0, false },
+                                        { "cc", { "destination" }, 0, false } };
 
 const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", true, 0, { 0 } };
 
@@ -48,6 +52,7 @@ int bundle_law_read(struct bundle_law *law, const struct part *part, char *err, 
 	const struct pb_field *const f = part->fields, *const subject = &f[LAW_SUBJECT];
 	struct pb_list values = bundle_part_list(part, PART_LAW, LAW_VALUES);
 	const struct known *known, *action;
+	int64_t most;
 	unsigned i;
 
 	memset(law, 0, sizeof *law);
@@ -71,12 +76,19 @@ int bundle_law_read(struct bundle_law *law, const struct part *part, char *err, 
 		return -EINVAL;
 	}
 	law->n_values = known->n_values;
+	most = strcmp(law->action, "cc") ? MAX_VALUE : OAL_N_CONGESTION_CONTROLS - 1;
 	for (i = 0; i < law->n_values; i++) {
 		law->values[i] = pb_list_next(&values);
-		if (law->values[i] < 0 || law->values[i] > MAX_VALUE) {
-			snprintf(err, err_size, "law %s: value %lld; 0 to 2^40", law->name, (long long)law->values[i]);
+		if (law->values[i] < 0 || law->values[i] > most) {
+			snprintf(err, err_size, "law %s: value %lld; 0 to %lld", law->name, (long long)law->values[i],
+			         (long long)most);
 			return -EINVAL;
 		}
 	}
 	return 0;
+}
+
+bool bundle_law_of_rows(const struct bundle_law *law)
+{
+	return !strcmp(law->subject, "destination");
 }

@@ -13,13 +13,16 @@ enum { BUNDLE_LAW_VALUES = 4 };
 /* The names are of the contract's lists, and live for ever. */
 struct bundle_law {
 	const char *name; /* fair_window, direct, mark, backlog_cap */
-	const char *subject; /* flow, station, ap */
-	const char *action; /* rwnd, mark */
+	const char *subject; /* flow, station, ap, destination */
+	const char *action; /* rwnd, mark, cc */
 	bool needs_class; /* it goes by the class, and there must be a model of this role */
 	unsigned n_values;
-	int64_t values[BUNDLE_LAW_VALUES]; /* direct: one a class; 0: nothing is done */
+	/* direct: one a class; 0: nothing is done; of cc enum oal_congestion_control */
+	int64_t values[BUNDLE_LAW_VALUES];
 };
 
+/* Is it about destinations: what its program sees is a row by itself? Only hosts have these. */
+bool bundle_law_of_rows(const struct bundle_law *);
 /* What a bundle of format 1 does. */
 extern const struct bundle_law bundle_law_fair_window;
 

@@ -9,6 +9,7 @@
 #include "oal_schema.h"
 
 struct feature_vector;
+struct sender_flow;
 
 enum {
 	PIPELINE_SLOTS = 4, /* feature programs that run side by side, one a policy */
@@ -33,6 +34,9 @@ struct pipeline_consumer {
 	void (*begin_tick)(void *ctx); /* a tick has begun; its decisions are still to come */
 	/* A decision instant has come: what the program in this slot says of it. */
 	void (*features)(void *ctx, unsigned slot, const struct feature_vector *);
+	/* A connection of this host has ended, at this tick; `flow` as the kernel has it, without pseudonyms. */
+	void (*session)(void *ctx, const struct sender_flow *flow, const struct oal_sender_session_row *,
+			uint64_t t_us);
 	void (*end_tick)(void *ctx, uint64_t t_us); /* the tick's packets and decisions are in */
 	void *ctx;
 };

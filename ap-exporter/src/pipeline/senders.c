@@ -134,8 +134,8 @@ static int64_t prefix_of(const struct pipeline *p, const struct sender_flow *f)
 	return (int64_t)n;
 }
 
-void pipeline_sender_row(struct pipeline *p, enum oal_table_id t, const struct sender_flow *f, const char *control,
-			 void *row)
+static void send_row(struct pipeline *p, enum oal_table_id t, const struct sender_flow *f, const char *control,
+		     void *row)
 {
 	struct batch_flow name = {.addr_len = f->addr_len, .protocol = TCP, .client_port = f->far_port,
 				  .server_port = f->near_port};
@@ -179,4 +179,14 @@ void pipeline_sender_row(struct pipeline *p, enum oal_table_id t, const struct s
 		r->tick = p->tick;
 	}
 	memcpy(out, row, oal_tables[t].row_size);
+}
+
+void pipeline_sender_row(struct pipeline *p, enum oal_table_id t, const struct sender_flow *f, const char *control,
+			 void *row)
+{
+	const struct pipeline_consumer *to = &p->c.consumer;
+
+	send_row(p, t, f, control, row);
+	if (t == OAL_SENDER_SESSION && to->session) /* also of one whose row found no room */
+		to->session(to->ctx, f, row, p->now_us);
 }

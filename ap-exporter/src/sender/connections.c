@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "oal_policy.h"
+
 enum {
 	PARTS = 4, /* buckets of an octave of round trips: the middle of one is within 11 percent of what is in it */
 	FIRST_OCTAVE = 6, /* below 64 µs is one bucket */
@@ -215,6 +217,17 @@ static uint64_t counted(uint64_t value)
 	return value > INT64_MAX ? INT64_MAX : value;
 }
 
+/* enum oal_congestion_control; none: the contract has no such. */
+static uint8_t number_of(const char control[SENDER_CONTROL])
+{
+	static const char *const names[] = OAL_CONGESTION_CONTROLS;
+	uint8_t i;
+
+	for (i = OAL_N_CONGESTION_CONTROLS - 1; i > OAL_CONGESTION_CONTROL_NONE && strcmp(names[i], control); i--)
+		;
+	return i;
+}
+
 /* `of`: what its looks amount to; NULL: there were none. */
 static void sum_up(const struct sender_look *l, const struct connection *of, uint64_t now_us, uint8_t how,
 		   struct sender_end *out)
@@ -244,6 +257,7 @@ static void sum_up(const struct sender_look *l, const struct connection *of, uin
 		.sndbuf_limited_us = counted(l->sndbuf_limited_us),
 		.cwnd_bytes = r->cwnd_bytes,
 		.mss_bytes = r->mss_bytes,
+		.cc = number_of(out->control),
 	};
 	if (r->absent)
 		s->absent |= OAL_SENDER_SESSION_ABSENT_DELIVERED_PKTS | OAL_SENDER_SESSION_ABSENT_DELIVERED_CE_PKTS;

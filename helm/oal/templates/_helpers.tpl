@@ -31,10 +31,10 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ merge $own ($part.podLabels | default dict) .root.Values.pods.labels | toYaml }}
 {{- end -}}
 
-{{/* (dict "root" $ "name" "push"): metadata of an object. */}}
+{{/* (dict "root" $ "name" "push"): metadata of an object; "namespace": where another than the release's. */}}
 {{- define "oal.metadata" -}}
 name: {{ include "oal.name" . }}
-namespace: {{ .root.Release.Namespace }}
+namespace: {{ .namespace | default .root.Release.Namespace }}
 labels:
   {{- include "oal.labels" . | nindent 2 }}
 {{- end -}}
@@ -45,7 +45,7 @@ labels:
 {{ .root.Values.images.prefix }}{{ .image }}{{ with $digest }}@{{ . }}{{ else }}:{{ .root.Values.images.tag | default .root.Chart.AppVersion }}{{ end }}
 {{- end -}}
 
-{{/* Parts of every pod. (dict "root" $ "name" "push" "uid" 10001) */}}
+{{/* Parts of every pod. (dict "root" $ "name" "push" "uid" 10001); "everyNode": one a node, so there is nothing to spread. */}}
 {{- define "oal.pod" -}}
 {{- $root := .root -}}
 {{- $part := include "oal.part" . | fromYaml -}}
@@ -59,7 +59,7 @@ serviceAccountName: {{ .account | default (include "oal.account" .) }}
 automountServiceAccountToken: {{ .token | default false }}
 enableServiceLinks: false
 securityContext:
-  runAsNonRoot: true
+  runAsNonRoot: {{ ne (int .uid) 0 }}
   runAsUser: {{ .uid }}
   runAsGroup: {{ .uid }}
   fsGroup: {{ .uid }}
@@ -76,6 +76,7 @@ nodeSelector:
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- if not .everyNode }}
 topologySpreadConstraints:
   {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
@@ -85,6 +86,7 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "oal.selector" $ | nindent 8 }}
   {{- end }}
+{{- end }}
 {{- with include "oal.affinity" . }}
 affinity:
   {{- . | nindent 2 }}

@@ -3,6 +3,7 @@
 {{- $v := .root.Values -}}
 {{- if hasPrefix "flink-" .name -}}{{ toYaml $v.flink }}
 {{- else if eq .name "clickhouse-keeper" -}}{{ toYaml $v.clickhouse.keeper }}
+{{- else if eq .name "host-agent" -}}{{ toYaml $v.hostAgent }}
 {{- else if hasKey $v .name -}}{{ toYaml (get $v .name) }}
 {{- else -}}{{ toYaml $v.setup }}{{- end -}}
 {{- end -}}

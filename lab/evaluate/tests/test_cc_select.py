@@ -83,6 +83,21 @@ def test_the_page_has_every_aim_with_its_verdict(judged):
         assert "| " + " | ".join(row) + " |" in page, row[0]
 
 
+def test_the_page_says_what_a_connect_costs():
+    """Of `make -C ap-exporter bench-connect`, paired, on the machine of the committed result."""
+    of = {f["name"]: f for f in json.loads((RESULTS / "connect.json").read_text())}
+    cost = {name: f"+{f['value']:.2f} µs [{f['low']:.2f}, {f['high']:.2f}]" for name, f in of.items()}
+    worst, page = of["cc_connect_both_4096"], words(PAGE)
+    assert worst["high"] <= 50 and worst["value"] == max(f["value"] for f in of.values())
+    for said in (f"both ends choose | ≤ 50 µs | {cost['cc_connect_both_4096']} | met, surely |",
+                 f"without it: {worst['without']:.0f} µs over loopback", f"{cost['cc_connect_1']} with 1 prefix",
+                 f"{cost['cc_connect_4096']} with 4,096"):
+        assert said in page, said
+    for file, said in (("host-agent.md", f"takes {worst['value']:.1f} µs longer to begin"),
+                       ("figures.md", f"{worst['value']:.2f} µs on {worst['without']:.0f} µs")):
+        assert said in words(ROOT / "docs" / file), file
+
+
 def test_the_page_says_what_it_is_worth(speed, judged):
     """The words of its first chapter."""
     page, s, j, q = words(PAGE), report.signed, judged["speed"], judged["queue"]

@@ -6,7 +6,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from evaluate import aims, ecn_fit, ecn_samples, follows, learned_ecn, results, scenarios, sender_models, verdict
+from evaluate import (
+    aims,
+    ecn_fit,
+    ecn_samples,
+    ecn_variants,
+    follows,
+    learned_ecn,
+    results,
+    scenarios,
+    sender_models,
+    verdict,
+)
 from evaluate.methods import method
 from oal_schema.centroids import QUEUE
 
@@ -33,6 +44,45 @@ def test_a_row_is_marked_where_its_packet_found_the_queue_half_full(monkeypatch)
     rows = ecn_samples.of_talk(talk, 10 * MS, 6)
     assert rows.tolist() == [[34_000, 34_000, 3000, 1], [71_000, 21_000, 37_000, 0]], "the first has none before it"
     assert not ecn_samples.of_talk(talk, 10 * MS, 7)[:, ecn_samples.HALF].any()
+
+
+def talk_of(sent_ms, arrived_ms, round_trips_ms) -> SimpleNamespace:
+    """A connection whose every packet came, and was acknowledged."""
+    sent_ns = np.array(sent_ms, np.uint64) * np.uint64(MS)
+    return SimpleNamespace(sent={"t_ns": sent_ns}, arrived={"t_ns": np.array(arrived_ms, np.uint64) * np.uint64(MS)},
+                           where=np.arange(len(sent_ms)),
+                           round_trips_of=lambda: (np.arange(len(sent_ms)), sent_ns, np.array(round_trips_ms) * MS))
+
+
+def test_one_flow_of_a_variant_is_what_the_set_has(monkeypatch):
+    monkeypatch.setattr(ecn_samples, "HELD", 1)
+    monkeypatch.setattr(ecn_variants, "HELD", 1)
+    talk = talk_of([0, 0, 0, 0, 50], [20, 21, 22, 23, 61], [31, 32, 33, 34, 21])
+    for limit in (4, 6, 7):
+        assert ecn_variants.of_talks([talk], 10 * MS, limit)[0].tolist() == ecn_samples.of_talk(
+            talk, 10 * MS, limit).tolist()
+
+
+def test_the_queue_of_a_flow_is_that_of_all(monkeypatch):
+    """Behind a FIFO: the second flow has one packet of its own there, and three of the first before it."""
+    monkeypatch.setattr(ecn_variants, "HELD", 1)
+    first = talk_of([0, 0, 0, 0], [20, 21, 22, 23], [31, 32, 33, 34])
+    second = talk_of([1, 1], [24, 25], [34, 35])
+    assert ecn_variants.of_talks([first, second], 10 * MS, 10)[1][:, ecn_samples.HALF].tolist() == [1]
+    assert ecn_variants.of_talks([second], 10 * MS, 10)[0][:, ecn_samples.HALF].tolist() == [0]
+
+
+def test_a_wait_in_a_txq_ends_when_the_transmission_before_is_over():
+    """Transmissions end at 20, 40 and 41 ms; two packets are of the second. Who lost its packet is nobody's truth."""
+    ms = lambda *values: np.array(values, np.int64) * MS
+    left = np.append(ms(20, 40, 40, 41), ecn_variants.NEVER)
+    assert ecn_variants.truths(ms(0, 0, 1, 19, 0), left, None).tolist() == [False, True, False, True, False]
+
+
+def test_variants_are_downloads_to_the_same_station():
+    made = ecn_variants.given("walk", 4)
+    assert [flow["start_s"] for flow in made["flows"]] == [0, 0.5, 1, 1.5]
+    assert {flow["station"] for flow in made["flows"]} == {"sta"} and len(scenarios.load("ecn", "walk")["flows"]) == 1
 
 
 def test_inputs_are_those_of_the_latest_acknowledgements():
@@ -94,11 +144,37 @@ def test_every_channel_has_models_for_its_senders():
 def test_what_was_judged_offline_is_on_the_page():
     kept = learned_ecn.read()
     assert len({row["seed"] for row in kept}) >= 10
-    text = learned_ecn.text(kept)
+    text = learned_ecn.text(learned_ecn.tables(kept))
     assert (learned_ecn.RESULTS / "offline.md").read_text() == text
     page = (ROOT / "policies/learned-ecn/README.md").read_text()
     for found in learned_ecn.tables(kept).values():
         assert learned_ecn.table.markdown(found) in page
+
+
+def test_what_several_flows_and_txqs_gave_is_on_the_page():
+    kept = learned_ecn.read(name="variants")
+    found = learned_ecn.variant_tables(kept)
+    assert (learned_ecn.RESULTS / "variants.md").read_text() == learned_ecn.text(found)
+    raw, page = (ROOT / "policies/learned-ecn/README.md").read_text(), words()
+    for rows in found.values():
+        assert learned_ecn.table.markdown(rows) in raw
+    means = {(which, of, who): learned_ecn.variant_means(kept, which, of, who) for which in ecn_variants.VARIANTS
+             for of in ("time", "channel") for who in learned_ecn.WHO}
+    m = lambda *which: learned_ecn.figure(means[which])
+    assert {len(values) for values in means.values()} == {10}
+    waited = np.mean([row["half"] for row in kept if (row["variant"], row["split"]) == ("txq", "channel")])
+    for said in (f"K-means has {m('four', 'time', 'logarithmic')} by time for the threshold's"
+                 f" {m('four', 'time', 'rtt')}",
+                 f"with {m('txq', 'channel', 'rtt')} for one flow and {m('txq-four', 'channel', 'rtt')} for four",
+                 f"of logarithms has {m('txq', 'channel', 'logarithmic')} and"
+                 f" {m('txq-four', 'channel', 'logarithmic')} there",
+                 f"with {m('txq', 'channel', 'exponential')} and {m('txq-four', 'channel', 'exponential')}, the second",
+                 f"{100 * waited:.0f} % of one flow's packets waited so long"):
+        assert said in page, said
+    best = {which: max(np.mean(means[which, "time", who]) for who in ecn_fit.FORMS) for which in ecn_variants.VARIANTS}
+    assert max(best.values()) < 0.9, "K-means misses .90 in all three"
+    less = learned_ecn.variant_means(kept, "txq-four", "channel", "exponential", "rtt")
+    assert abs(np.mean(less)) < learned_ecn.spread.mean(less).half, "within chance of the threshold's"
 
 
 def words() -> str:

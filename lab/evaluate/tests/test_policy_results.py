@@ -3,8 +3,9 @@ cells give.
 """
 import pathlib
 
+import numpy as np
 import pytest
-from evaluate import aims, causes, results, sender_models, table, verdict
+from evaluate import aims, bbr_told, causes, results, sender_models, table, verdict
 from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -253,6 +254,14 @@ def test_what_telling_a_sender_is_worth_is_what_was_measured():
             f" {of('beside-edge', 'bbr-fq', 'plain_cubic_mbps'):.2f} Mbit/s, where `lc_ap` leaves"
             f" {of('beside-edge', 'lc_ap-fq', 'plain_cubic_mbps'):.2f} and another CUBIC"
             f" {of('beside-edge', 'cubic_ecn-fq', 'plain_cubic_mbps'):.2f}.") in page
+    rows = bbr_told.kept()
+    assert {len(bbr_told.of(rows, c, r)) for c in bbr_told.CONTROLS for r in bbr_told.RETRIES} == {10}
+    at_most = {c: bbr_told.most(rows, c) for c in bbr_told.CONTROLS}
+    said = {c: f"{m.value:.3f} [{m.low:.3f}, {m.high:.3f}]" for c, m in at_most.items()}
+    had = {(c, r): np.mean(list(bbr_told.of(rows, c, r).values())) for c in bbr_told.CONTROLS for r in bbr_told.RETRIES}
+    assert (f"it has {had['bbr', 15]:.2f} Mbit/s for {had['bbr', 3]:.2f}, {said['bbr']} times, where CUBIC has"
+            f" {had['cubic', 15]:.2f} for {had['cubic', 3]:.2f}, {said['cubic']} times") in page
+    assert f"{edge['bbr'] / edge['lc_truth']:.2f} times what CUBIC has that is told the truth" in page
     again = {name: 100 * of("edge", f"{name}-fq", "duplicate_ack_ratio") for name in ("lc_truth", "reno", "lc_ap")}
     assert (f"the truth has {again['lc_truth']:.1f} %, Reno {again['reno']:.1f} and `lc_ap` {again['lc_ap']:.1f}."
             ) in page

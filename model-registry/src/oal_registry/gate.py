@@ -1,7 +1,8 @@
 """Whether a version may be champion: it and the one in force on the same kept items, by the judge of training.
 
 Both trees are taken as access points run them: the candidate's compiled, that in force out of its signed bundle. The
-items are those that the run of the later fitted one held out, so neither learned from them. What cannot be known is
+items are those that the run of the later fitted one held out, so neither learned from them. A policy that learns from
+sessions of hosts has no items: what its run says of networks that were left out is asked for. What cannot be known is
 refused; a person opens the gate with a tag that says why, and MLflow's server writes who.
 """
 
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from oal_schema.manifest import known
 from oal_schema.release import Release
 from oal_schema.tree import MISSING, Tree
 
@@ -22,6 +24,7 @@ from oal_registry.errors import NotPackagable, RegistryError
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.models import CompiledModel
 from oal_registry.promoter import OPEN, OPENED_BY
+from oal_registry.registered import SESSION
 from oal_registry.status import Status
 
 SLOT = "champion"  # canary and challenger are trials: nobody need show anything before one
@@ -78,6 +81,9 @@ class Gate:
 
     def _judged(self, version, own: CompiledModel, now: Release | None) -> tuple[str, str]:
         """(result, in words). NotPackagable says what is worse, or what is not known."""
+        manifest = known().get(self.policy)
+        if manifest is not None and manifest.label == SESSION:
+            return self._by_figures(own, now)
         from oal_training.batch import gate as training_gate
         from oal_training.errors import TrainingError
 
@@ -105,6 +111,23 @@ class Gate:
         if verdict.refused:
             raise NotPackagable(verdict.refused)
         return "passed" if now else "first", "; ".join(verdict.compared) or "nothing to compare with"
+
+    def _by_figures(self, own: CompiledModel, now: Release | None) -> tuple[str, str]:
+        """Of what its run says of networks that were left out."""
+        from oal_training.cc_select import gate as training_gate
+        from oal_training.errors import TrainingError
+
+        figures = (self.registry.run_metrics(own.run_id) if own.run_id else None) or {}
+        try:
+            rules = training_gate.rules(self.policy)
+        except TrainingError as error:
+            raise NotPackagable(str(error)) from None
+        verdict = training_gate.judge(figures, rules)
+        shown = {name: round(value, 4) for name, value in training_gate.asked(figures, rules).items()}
+        self.registry.set_tag(own.plan.registered, own.version, SCORES, json.dumps(shown)[:MAX_TAG])
+        if verdict.refused:
+            raise NotPackagable(verdict.refused)
+        return "passed" if now else "first", "; ".join(verdict.compared)
 
     def _items(self, own: CompiledModel, now: Release | None, rules_asked: set[str]):
         """The kept items to judge by, of the later of the two, and those that the candidate was fitted on, None when

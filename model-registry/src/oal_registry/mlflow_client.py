@@ -126,6 +126,14 @@ class MlflowRegistry:
         except Gone:
             return None
 
+    def run_metrics(self, run_id: str) -> dict[str, float] | None:
+        """Latest metrics of a run; None when there is no such run."""
+        try:
+            with _translated(f"read run {run_id}"):
+                return dict(self.client.get_run(run_id).data.metrics)
+        except Gone:
+            return None
+
     def run_file(self, run_id: str, name: str, into: Path) -> Path | None:
         """An artifact file of a run, by its path; None when the run has none of this name."""
         with _translated(f"list artifacts of run {run_id}"):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from oal_schema.bundle_law import RWND_FAIR
-from oal_schema.manifest import Manifest, known
+from oal_schema.manifest import Manifest, ModelPlan, known
+
+#: label of policies that learn from sessions of hosts, of which no items are kept
+SESSION = "session"
+#: label → command of `oal-train` that fits and repeats a version
+TRAINERS = {"congestion": "fit", SESSION: "cc-select"}
 
 
 def names() -> tuple[str, ...]:
@@ -15,8 +21,26 @@ def names() -> tuple[str, ...]:
 
 def heads() -> tuple[str, ...]:
     """Registered models whose aliases name a release: those of role `class`."""
-    plans = (plan for manifest in known().values() for plan in manifest.models)
-    return tuple(plan.registered for plan in plans if plan.role == "class")
+    return tuple(plan.registered for _, plan in _heads())
+
+
+def heads_with_items() -> tuple[str, ...]:
+    """Those of them whose features items have: their drift can be looked at."""
+    return tuple(plan.registered for manifest, plan in _heads() if manifest.label != SESSION)
+
+
+def _heads() -> Iterator[tuple[Manifest, ModelPlan]]:
+    for manifest in known().values():
+        if (plan := manifest.role("class")) is not None:
+            yield manifest, plan
+
+
+def trainer(name: str) -> str:
+    """The command of `oal-train` that repeats a version of a registered model."""
+    for manifest in known().values():
+        if any(plan.registered == name for plan in manifest.models):
+            return TRAINERS[manifest.label]
+    return TRAINERS["congestion"]
 
 
 def manifest_of(name: str, role: str) -> Manifest:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from oal_registry import automatic, child
+from oal_registry import automatic, child, registered
 from oal_registry.automatic import ASK_TAG as TAG
 from oal_registry.automatic import STATE_TAG
 from oal_registry.mlflow_client import Gone, MlflowRegistry
@@ -114,7 +114,7 @@ class Retraining:
         self.registry.delete_tag(model, version, TAG)  # killed before this, it begins again with the state
         command = [
             *self.command,
-            "fit",
+            registered.trainer(model),
             "--retrain",
             f"{model}/{version}",
             "--tracking-uri",

@@ -173,7 +173,7 @@ class Service:
         self.automatic = automatic.Automatic(self.registry, registered.heads(), retrain, status)
         self.drift = Drift(
             self.registry,
-            registered.heads(),
+            registered.heads_with_items(),
             settings.train_command,
             settings.path,
             settings.state / "drift",

@@ -15,6 +15,7 @@ CLICKHOUSE = Path(__file__).resolve().parents[3] / "clickhouse"
 sys.path[:0] = [str(CLICKHOUSE / "tests"), str(CLICKHOUSE / "bench")]
 
 import generate  # noqa: E402
+import hosts  # noqa: E402
 import telemetry  # noqa: E402
 import troubles  # noqa: E402
 from oal_grafana.clickhouse import ClickHouse  # noqa: E402
@@ -77,7 +78,7 @@ def platform(server):
     # Something old too: what must not be read when a long range is shown.
     for table, select in generate.selects(1, (start_s - OLD_S) * 1_000_000, 0, 200).items():
         server.query(f"INSERT INTO {table} {select}", database="oal")
-    for sql in troubles.statements():
+    for sql in (*troubles.statements(), *hosts.statements()):
         server.query(sql, database="oal")
     telemetry.insert(server, int(time.time()) - 1)
     return Platform(server.url, server, start_s - 60, int(time.time()))

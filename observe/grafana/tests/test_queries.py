@@ -1,13 +1,16 @@
 """Every query of panels, variables, annotations and alert rules, as user grafana, against a real migrated ClickHouse
 with data.
 """
+import math
 import re
+import statistics
 
+import hosts
 import pytest
 from oal_grafana import check
 from oal_grafana.check import Asker
 from oal_grafana.clickhouse import ClickHouse, QueryError
-from oal_grafana.queries import boards, everything, of_panel, panels_of
+from oal_grafana.queries import Query, boards, everything, of_panel, panels_of
 from oal_grafana.select_list import columns
 
 QUERIES = list(everything())
@@ -53,7 +56,7 @@ def test_a_querys_columns_are_those_that_its_text_names(platform, query):
 NAMED_BY_OTHERS = {"written_as"}
 
 
-CHOSEN_BY_CELL = r"var-(site|ap|model|policy|in_force)=\$\{__data\.fields\.(\w+)\}"
+CHOSEN_BY_CELL = r"var-(site|ap|model|policy|in_force|host)=\$\{__data\.fields\.(\w+)\}"
 
 
 def test_a_link_chooses_what_the_dashboard_it_leads_to_can_choose(platform):
@@ -76,7 +79,7 @@ def test_a_link_chooses_what_the_dashboard_it_leads_to_can_choose(platform):
                         cells = {row[answer.names.index(column)] for row in answer.rows}
                         assert cells <= can, f"{panel['title']}, {column}: {cells - can} is no {name} there"
                         seen.add(name)
-    assert seen == {"site", "ap", "model", "policy", "in_force"}
+    assert seen == {"site", "ap", "model", "policy", "in_force", "host"}
 
 
 def test_an_access_point_that_told_of_no_clock_has_no_clock_error(platform):
@@ -137,7 +140,7 @@ def test_a_figure_of_a_platform_without_a_row_is_unknown_and_not_zero(blank):
 #: Tables with rows by the second or faster: what a panel over a month must not read a month of.
 RAW = ("station", "station_ac", "channel", "queue", "beacon", "packet", "flow", "drop_event", "health", "label", "item",
        "batch", "decision", "prediction", "control", "neighbour_ap", "tree_decision", "station_1s", "station_ac_1s",
-       "channel_1s", "queue_1s", "packet_1s", "loss_event")
+       "channel_1s", "queue_1s", "packet_1s", "loss_event", "sender_tcp", "sender_session")
 
 
 @pytest.fixture(scope="session")
@@ -204,3 +207,90 @@ def test_a_station_that_told_of_itself_and_lost_nothing_has_0_and_not_a_hole(pla
     answer = asker.answer(of_panel("", panel), asker.choose_all(boards()["oal-congested"]))
     seen = [row[1] for row in answer.rows]
     assert 0 in seen and max(value for value in seen if value is not None) > 0
+
+
+def _table(platform, uid: str, title: str) -> list[dict]:
+    (panel,) = [p for p in panels_of(boards()[uid]) if p["title"] == title and p["type"] == "table"]
+    asker = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s)
+    answer = asker.answer(of_panel("", panel), asker.choose_all(boards()[uid]))
+    return [dict(zip(answer.names, row)) for row in answer.rows]
+
+
+def test_what_a_congestion_control_gained_is_what_its_connections_say(platform):
+    """Reckoned anew from single connections: geometric mean of speeds, mean round trip above the least, mean share."""
+    speeds, above, again = ({} for _ in range(3))
+    for host, prefix, control, *figures in platform.server.rows(
+            "SELECT ap_id, client_prefix % 256, congestion_control, bytes_acked, busy_us, rtt_mean_us, min_rtt_us,"
+            " retrans_pkts, data_segs_out FROM oal.sender_session WHERE congestion_control != '' AND data_segs_out > 10"
+            f" AND ts >= {(platform.to_s - 900) // 60 * 60} AND toStartOfMinute(ts) < {platform.to_s}"):
+        sent, busy, mean, least, repeated, segments = map(int, figures)
+        for of, value in ((speeds, math.log(sent * 8000 / busy)), (above, (mean - least) / 1000),
+                          (again, repeated / segments)):
+            of.setdefault((host, prefix, control), []).append(value)
+    seen = set()
+    for row in _table(platform, "oal-hosts", "Gained by network"):
+        of = row["host"], row["client_network"].split(".")[2]
+        here, there = (*of, row["algorithm"]), (*of, row["compared_with"])
+        if row["host"] not in hosts.HOSTS:
+            continue
+        if min(len(speeds[here]), len(speeds.get(there, []))) < 20:
+            assert row["beyond_chance"] == "too few", row
+            assert {row[name] for name in ("speed_gain", "rtt_above_gain_ms", "sent_again_gain")} == {None}, row
+            continue
+        for name, values, gain, rounded in (("speed_gain", speeds, math.expm1, 1e-4),
+                                            ("rtt_above_gain_ms", above, float, 1e-2),
+                                            ("sent_again_gain", again, float, 1e-5)):
+            wanted = gain(statistics.fmean(values[here]) - statistics.fmean(values[there]))
+            assert row[name] == pytest.approx(wanted, abs=rounded), row
+        within = 1.96 * math.sqrt(sum(statistics.variance(speeds[x]) / len(speeds[x]) for x in (here, there)))
+        faster = statistics.fmean(speeds[here]) - statistics.fmean(speeds[there]) > within
+        assert ("faster" in row["beyond_chance"]) == faster, row
+        assert (row["sessions"], row["sessions_there"]) == (len(speeds[here]), len(speeds[there]))
+        seen.add((row["host"], row["algorithm"], faster))
+    assert seen == {("cache-1", "bbr", True), ("cache-1", "bbr", False), ("vpn-1", "oal_lc", True)}
+
+
+def test_gains_of_networks_are_added_up_by_what_they_say(platform):
+    """A network that has too few connections adds nothing; of the others one counts by its connections."""
+    networks = [row for row in _table(platform, "oal-hosts", "Gained by network")
+                if row["host"] == "cache-1" and row["algorithm"] == "bbr" and row["speed_gain"] is not None]
+    (sum_of,) = [row for row in _table(platform, "oal-hosts", "Gained by congestion control")
+                 if row["host"] == "cache-1" and row["algorithm"] == "bbr"]
+    assert sum_of["networks"] == len(networks) == 2 and sum_of["sessions"] == sum(n["sessions"] for n in networks)
+    weights = [n["sessions"] * n["sessions_there"] / (n["sessions"] + n["sessions_there"]) for n in networks]
+    wanted = sum(w * n["rtt_above_gain_ms"] for w, n in zip(weights, networks)) / sum(weights)
+    assert sum_of["rtt_above_gain_ms"] == pytest.approx(wanted, abs=1e-2)
+
+
+def test_what_a_host_does_not_know_is_no_0(platform):
+    """One host has told of ends only, and of connections that were over before a look; none of its health."""
+    (agent,) = [row for row in _table(platform, "oal-hosts", "Host agents") if row["host"] == "cache-2"]
+    unknown = ("version", "rows_per_s", "connections", "looked_at_each_ms", "cpu", "memory")
+    assert {agent[name] for name in unknown} == {None}, agent
+    (network,) = [row for row in _table(platform, "oal-hosts", "Networks") if row["host"] == "cache-2"]
+    assert (network["algorithm"], network["client_network"]) == ("not known", "2001:db8:0:7::/64")
+    assert {network[name] for name in ("throughput_kbps", "rtt_min_ms", "rtt_above_ms", "ce_ratio")} == {None}, network
+
+
+def test_a_network_that_a_table_names_can_be_chosen(platform):
+    """One is shown over time; the list has all of the chosen hosts."""
+    asker, board = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s), boards()["oal-hosts"]
+    (listed,) = [v for v in board["templating"]["list"] if v["name"] == "network"]
+    rows = asker.answer(Query("", "network", "variable", listed["query"]), asker.choose_all(board)).rows
+    named = {row["client_network"] for title in ("Networks", "Gained by network")
+             for row in _table(platform, "oal-hosts", title)}
+    assert len(named) > 5 and named == {network for (network,) in rows}
+
+
+def test_what_was_chosen_is_named_and_a_choice_given_up_is_no_congestion_control(platform):
+    rows = {(row["host"], row["client_network"]): row for row in _table(platform, "oal-hosts", "Chosen by network")}
+    assert {key: (row["algorithm"], row["reason"], row["backend"]) for key, row in rows.items()} == {
+        ("cache-1", "198.51.1.0/24"): ("bbr", "class", "bpf"),
+        ("cache-1", "198.51.2.0/24"): ("vegas", "explore", "bpf"),
+        ("vpn-1", "198.51.1.0/24"): ("bbr", "class", "shadow"),
+        ("vpn-1", "198.51.2.0/24"): ("vegas", "explore", "shadow")}
+    (latest,) = [p for p in panels_of(boards()["oal-control"]) if p["title"] == "Latest actions"]
+    asker = Asker(platform.as_grafana(), platform.to_s - 900, platform.to_s)
+    answer = asker.answer(of_panel("", latest), asker.choose_all(boards()["oal-control"]))
+    done = {row[answer.names.index("done")] for row in answer.rows if row[answer.names.index("action")] == "cc"}
+    assert done == {"bbr", "vegas", "given up"}

@@ -157,6 +157,29 @@ def test_exporter_replays_and_is_healthy(engine, image, request, tmp_path):
     healthy(engine, started(engine, request, image["exporter"], tmp_path))
 
 
+def test_exporter_has_the_agent_of_hosts_with_its_congestion_controls(engine, image, tmp_path):
+    """Here it may do nothing, and says what it lacks; the chart's pod has what it takes when it is asked for."""
+    tmp_path.chmod(0o755)
+    (tmp_path / "oal-host.conf").write_text(
+        "config exporter\n\toption ap_id 'host-test'\n\toption status_socket '/tmp/s'\nconfig tcp\n"
+        "config file\n\toption path '/tmp/made.oalcap'\n")
+    inside = (*SAFE, "-v", f"{tmp_path}:/etc/oal:ro", "--entrypoint", "oal-host", image["exporter"])
+    assert "good; host host-test" in engine.docker("run", *inside, "check-config", "-c", "/etc/oal/oal-host.conf")
+    asked = run("docker", "run", *inside, "congestion", check=False)
+    assert asked.returncode and "oal-host: error: congestion: " in asked.stdout, asked.stdout
+
+
+def test_exporter_has_the_debian_package_of_the_agent_of_hosts(engine, image, tmp_path):
+    container = engine.docker("create", image["exporter"]).strip()
+    engine.docker("cp", f"{container}:/usr/share/oal/oal-host.deb", str(tmp_path))
+    engine.docker("rm", "-v", container)
+    said = run("dpkg-deb", "-f", tmp_path / "oal-host.deb").stdout
+    fields = dict(re.findall(r"^(\w[\w-]*): (.*)$", said, re.M))
+    assert fields["Package"] == "oal-host" and fields["Version"] == tags()["OAL_VERSION"]
+    assert "librdkafka1" in fields["Depends"] and "libbpf" in fields["Depends"]
+    assert "./usr/bin/oal-host" in run("dpkg-deb", "-c", tmp_path / "oal-host.deb").stdout
+
+
 def test_mlflow_is_healthy_on_its_own(engine, image, request, tmp_path):
     (tmp_path / "password").write_text("a password of a test")
     (tmp_path / "mlflow.yaml").write_text(

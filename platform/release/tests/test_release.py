@@ -1,4 +1,5 @@
 """What a release promises: one version, notes, checksums and a signature that fail on any change."""
+import json
 import re
 import shutil
 import subprocess
@@ -143,7 +144,29 @@ def test_images_yaml_names_images_that_the_chart_takes():
     chart = yaml.safe_load((ROOT / "helm/oal/values.yaml").read_text())
     assert set(said["images"]) <= set(chart["images"]) and set(said) <= set(chart)
     assert said["images"]["tag"] == "1.2.3" and said["images"]["kafka"] == known["KAFKA_IMAGE"]
+    digests = {name: f"sha256:{0:064x}" for name in images.own(known)}
+    schema = json.loads((ROOT / "helm/oal/values.schema.json").read_text())
+    taken = schema["properties"]["images"]["properties"]["digests"]["properties"]
+    assert set(yaml.safe_load(cli.values(known, "1.2.3", "r/", digests, False))["images"]["digests"]) == set(taken)
     assert "enabled" not in str(cli.values(known, "1.2.3", "r/", {"oal-push": "sha256:0"}, standins=False))
+
+
+def test_the_package_of_hosts_is_taken_out_of_the_image_and_nothing_is_left(monkeypatch, tmp_path):
+    asked = []
+
+    def run(*words, **_):
+        asked.append(words[1])
+        if words[1] == "cp":
+            words[3].write_bytes(b"deb")
+            if words[2].startswith("bad:"):
+                raise ReleaseError("no such file")
+        return "bad\n" if words[-1] == "without" else "good\n"
+    monkeypatch.setattr(images, "run", run)
+    images.package("with", tmp_path / "a.deb")
+    assert asked == ["create", "cp", "rm"] and (tmp_path / "a.deb").stat().st_mode & 0o777 == 0o644
+    with pytest.raises(ReleaseError):
+        images.package("without", tmp_path / "b.deb")
+    assert asked[3:] == ["create", "cp", "rm"]
 
 
 WORKFLOWS = (".github/workflows/release.yml", ".gitlab-ci.yml")

@@ -29,7 +29,8 @@ def test_it_is_whole_and_signed(made, key):
     assert bundle.verify(made, key / "oal.pub") == f"oal {tag}"
     there = {str(file.relative_to(made)) for file in bundle.files(made)}
     assert {f"oal-{tag}.tgz", f"oal-{tag}-source.tar.gz", "images.yaml", "NOTES.md", f"oal-images-{tag}-amd64.tar",
-            f"third-party-images-{tag}-amd64.tar"} <= there
+            f"third-party-images-{tag}-amd64.tar", f"oal-host_{tag}_amd64.deb"} <= there
+    assert "Package: oal-host" in run("dpkg-deb", "-f", made / f"oal-host_{tag}_amd64.deb").stdout
 
 
 @pytest.mark.parametrize(("name", "package"), [

@@ -39,6 +39,9 @@ const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {
 	{ "cap_ratio4_pkts", "pkt", offsetof(struct oal_policy, cap_ratio4_pkts), 39, 0u, 1000000u, 50u },
 	{ "cap_ratio5_pkts", "pkt", offsetof(struct oal_policy, cap_ratio5_pkts), 40, 0u, 1000000u, 10u },
 	{ "cap_ratio10_pkts", "pkt", offsetof(struct oal_policy, cap_ratio10_pkts), 41, 0u, 1000000u, 10u },
+	{ "cc_share_permille", "permille", offsetof(struct oal_policy, cc_share_permille), 42, 0u, 1000u, 500u },
+	{ "cc_explore_permille", "permille", offsetof(struct oal_policy, cc_explore_permille), 43, 0u, 1000u, 20u },
+	{ "cc_keep_s", "s", offsetof(struct oal_policy, cc_keep_s), 44, 1u, 86400u, 3600u },
 };
 
 const struct oal_policy_rule oal_policy_rules[OAL_POLICY_N_RULES] = {

@@ -9,12 +9,14 @@
 enum { OAL_POLICY_MAX_NAME = 127, OAL_POLICY_MAX_WEIGHTS = 16, OAL_POLICY_N_RULES = 2 };
 enum oal_policy_mode { OAL_POLICY_MODE_OFF, OAL_POLICY_MODE_SHADOW, OAL_POLICY_MODE_ENFORCE, OAL_N_POLICY_MODES };
 #define OAL_POLICY_MODES { "off", "shadow", "enforce" }
-enum oal_rewrite_reason { OAL_REWRITE_REASON_NONE, OAL_REWRITE_REASON_CLASS, OAL_REWRITE_REASON_PROBABILITY, OAL_REWRITE_REASON_QUEUE, OAL_REWRITE_REASON_HOLD, OAL_REWRITE_REASON_RELEASED, OAL_REWRITE_REASON_GUARD, OAL_REWRITE_REASON_KILLED, OAL_REWRITE_REASON_OFF, OAL_REWRITE_REASON_NO_CAPACITY, OAL_REWRITE_REASON_UNKNOWN_SCALE, OAL_REWRITE_REASON_BUNDLE, OAL_REWRITE_REASON_FAILED, OAL_N_REWRITE_REASONS };
-#define OAL_REWRITE_REASONS { "none", "class", "probability", "queue", "hold", "released", "guard", "killed", "off", "no_capacity", "unknown_scale", "bundle", "failed" }
+enum oal_rewrite_reason { OAL_REWRITE_REASON_NONE, OAL_REWRITE_REASON_CLASS, OAL_REWRITE_REASON_PROBABILITY, OAL_REWRITE_REASON_QUEUE, OAL_REWRITE_REASON_HOLD, OAL_REWRITE_REASON_RELEASED, OAL_REWRITE_REASON_GUARD, OAL_REWRITE_REASON_KILLED, OAL_REWRITE_REASON_OFF, OAL_REWRITE_REASON_NO_CAPACITY, OAL_REWRITE_REASON_UNKNOWN_SCALE, OAL_REWRITE_REASON_BUNDLE, OAL_REWRITE_REASON_FAILED, OAL_REWRITE_REASON_EXPLORE, OAL_N_REWRITE_REASONS };
+#define OAL_REWRITE_REASONS { "none", "class", "probability", "queue", "hold", "released", "guard", "killed", "off", "no_capacity", "unknown_scale", "bundle", "failed", "explore" }
 enum oal_rewrite_backend { OAL_REWRITE_BACKEND_NONE, OAL_REWRITE_BACKEND_SHADOW, OAL_REWRITE_BACKEND_OVS, OAL_REWRITE_BACKEND_BPF, OAL_N_REWRITE_BACKENDS };
 #define OAL_REWRITE_BACKENDS { "none", "shadow", "ovs", "bpf" }
-enum oal_action_kind { OAL_ACTION_KIND_NONE, OAL_ACTION_KIND_RWND, OAL_ACTION_KIND_MARK, OAL_N_ACTION_KINDS };
-#define OAL_ACTION_KINDS { "none", "rwnd", "mark" }
+enum oal_action_kind { OAL_ACTION_KIND_NONE, OAL_ACTION_KIND_RWND, OAL_ACTION_KIND_MARK, OAL_ACTION_KIND_CC, OAL_N_ACTION_KINDS };
+#define OAL_ACTION_KINDS { "none", "rwnd", "mark", "cc" }
+enum oal_congestion_control { OAL_CONGESTION_CONTROL_NONE, OAL_CONGESTION_CONTROL_CUBIC, OAL_CONGESTION_CONTROL_RENO, OAL_CONGESTION_CONTROL_BBR, OAL_CONGESTION_CONTROL_VEGAS, OAL_CONGESTION_CONTROL_WESTWOOD, OAL_CONGESTION_CONTROL_ILLINOIS, OAL_CONGESTION_CONTROL_DCTCP, OAL_CONGESTION_CONTROL_OAL_LC, OAL_N_CONGESTION_CONTROLS };
+#define OAL_CONGESTION_CONTROLS { "none", "cubic", "reno", "bbr", "vegas", "westwood", "illinois", "dctcp", "oal_lc" }
 
 /* A control policy, as a bundle carries it. */
 struct oal_policy {
@@ -55,6 +57,9 @@ struct oal_policy {
 	uint32_t cap_ratio4_pkts; /* From four times on [pkt] */
 	uint32_t cap_ratio5_pkts; /* From five times on [pkt] */
 	uint32_t cap_ratio10_pkts; /* From ten times on [pkt] */
+	uint32_t cc_share_permille; /* Action cc: a congestion control is chosen where the leaf that says so has at least this share of its class [permille] */
+	uint32_t cc_explore_permille; /* Action cc: after so many of a thousand sessions the next connections there get one of the policy's congestion controls by lot, until the next session ends, or for a minute; that is how others than the usual one are known [permille] */
+	uint32_t cc_keep_s; /* Action cc: a choice is forgotten after this long without a session that says it again [s] */
 	/* Flows with this server port weigh so much, in permille of the ordinary flow's weight. */
 	uint32_t n_weights;
 	uint32_t weight_port[OAL_POLICY_MAX_WEIGHTS];
@@ -96,6 +101,9 @@ enum oal_policy_field {
 	OAL_POLICY_CAP_RATIO4_PKTS,
 	OAL_POLICY_CAP_RATIO5_PKTS,
 	OAL_POLICY_CAP_RATIO10_PKTS,
+	OAL_POLICY_CC_SHARE_PERMILLE,
+	OAL_POLICY_CC_EXPLORE_PERMILLE,
+	OAL_POLICY_CC_KEEP_S,
 	OAL_N_POLICY_FIELDS
 };
 
@@ -113,9 +121,9 @@ struct oal_policy_rule {
 };
 
 enum { OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = 26, OAL_POLICY_FIELD_WEIGHT_PERMILLE };
-enum { OAL_POLICY_MAX_FIELD = 41 };
+enum { OAL_POLICY_MAX_FIELD = 44 };
 /* Numbers declared after the weights, by field number: `kind`, or 0 for one that was taken out. */
-#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind),
+#define OAL_POLICY_LATER_KINDS(kind) 0, 0, (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind), (kind),
 enum { OAL_POLICY_WEIGHT_PORT_MIN = 1, OAL_POLICY_WEIGHT_PORT_MAX = 65535, OAL_POLICY_WEIGHT_PERMILLE_MIN = 10, OAL_POLICY_WEIGHT_PERMILLE_MAX = 100000 };
 
 extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];

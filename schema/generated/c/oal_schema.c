@@ -327,6 +327,7 @@ static const struct oal_column sender_session_columns[] = {
 	{ "sndbuf_limited_us", offsetof(struct oal_sender_session_row, sndbuf_limited_us), 28, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
 	{ "cwnd_bytes", offsetof(struct oal_sender_session_row, cwnd_bytes), 29, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
 	{ "mss_bytes", offsetof(struct oal_sender_session_row, mss_bytes), 30, OAL_VALUE, OAL_T_U16, 2, 0, false, -1 },
+	{ "cc", offsetof(struct oal_sender_session_row, cc), 31, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
 };
 
 const struct oal_table oal_tables[OAL_N_TABLES] = {
@@ -347,7 +348,7 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "action", 14, 2, 7, true, sizeof(struct oal_action_row), 15, 4, 4096, 512, action_columns },
 	{ "counter_refresh", 15, 0, 8, false, sizeof(struct oal_counter_refresh_row), 5, 3, 1024, 256, counter_refresh_columns },
 	{ "sender_tcp", 16, 1, 6, true, sizeof(struct oal_sender_tcp_row), 22, 2, 32768, 32768, sender_tcp_columns },
-	{ "sender_session", 17, 1, 7, true, sizeof(struct oal_sender_session_row), 28, 3, 32768, 32768, sender_session_columns },
+	{ "sender_session", 17, 1, 7, true, sizeof(struct oal_sender_session_row), 29, 3, 32768, 32768, sender_session_columns },
 };
 
 const char *const oal_topic_names[OAL_N_TOPICS] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OAL_SETTING_SCHEMA_REVISION 5
+#define OAL_SETTING_SCHEMA_REVISION 6
 #define OAL_SETTING_TICK_US 4000
 #define OAL_SETTING_BATCH_TICKS 63
 #define OAL_SETTING_DECISION_INTERVAL_US 100000
@@ -653,15 +653,15 @@ enum {
 struct oal_action_row {
 	uint32_t absent; /* bit i: the i-th optional column was not to be had */
 	uint16_t policy; /* Policy that decided it: its folder in policies/ */
-	uint8_t kind; /* What is done: policy.actions (1 rwnd: the receive window in ACKs is lowered; 2 mark: packets with ECT get CE) */
-	uint64_t subject; /* What it is done to: a flow's id as in FlowDictionary, without the highest bit; a station's MAC; 0: the access point */
+	uint8_t kind; /* What is done: policy.actions (1 rwnd: the receive window in ACKs is lowered; 2 mark: packets with ECT get CE; 3 cc: connections that begin get a congestion control) */
+	uint64_t subject; /* What it is done to: a flow's id as in FlowDictionary, without the highest bit; a station's MAC; 0: the access point; of cc a network as in sender_session.client_prefix, without the highest bit */
 	uint8_t backend; /* What carries it out: policy.rewrite_backends (1 shadow: nothing was written) */
 	uint32_t tick; /* Tick at which it happened [tick] */
 	uint64_t mac; /* Station that carries the flow; 0 while unknown */
 	uint64_t bundle; /* Bundle whose policy says so: first 8 bytes of its hash, big-endian, without the highest bit */
-	uint8_t class; /* Predicted class at that moment: 0 Good … 3 Bad; 255: none */
+	uint8_t class; /* Predicted class at that moment: 0 Good … 3 Bad, of cc the place in its law's values; 255: none */
 	uint8_t reason; /* Why: policy.rewrite_reasons */
-	uint64_t value; /* What is in force from here on, in the action's own unit (rwnd: the window that ACKs carry at most, bytes; mark: 1 packets with ECT(1), 2 with ECT(0), 3 both); 0: it was given up */
+	uint64_t value; /* What is in force from here on, in the action's own unit (rwnd: the window that ACKs carry at most, bytes; mark: 1 packets with ECT(1), 2 with ECT(0), 3 both; cc: policy.congestion_controls); 0: it was given up */
 	uint32_t capacity_kbps; /* Capacity C(t) of the access point that was divided [kbit/s] */
 	uint32_t share_kbps; /* The flow's share of it; shares are weighted by airtime, so that one may be above the capacity [kbit/s] */
 	uint32_t rate_kbps; /* The flow's delivery rate [kbit/s] */
@@ -790,6 +790,7 @@ struct oal_sender_session_row {
 	uint64_t sndbuf_limited_us; /* Of this, time bounded by the send buffer [us] */
 	uint32_t cwnd_bytes; /* Congestion window at the end times MSS [B] */
 	uint16_t mss_bytes; /* Sending MSS [B] */
+	uint8_t cc; /* Congestion control as a number, for feature programs: policy.congestion_controls; 0: none of these */
 };
 enum {
 	OAL_SENDER_SESSION_FLOW,
@@ -820,6 +821,7 @@ enum {
 	OAL_SENDER_SESSION_SNDBUF_LIMITED_US,
 	OAL_SENDER_SESSION_CWND_BYTES,
 	OAL_SENDER_SESSION_MSS_BYTES,
+	OAL_SENDER_SESSION_CC,
 	OAL_SENDER_SESSION_N_COLUMNS
 };
 #define OAL_SENDER_SESSION_ABSENT_SEEN_US (1u << 0)

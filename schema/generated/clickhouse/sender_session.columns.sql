@@ -33,4 +33,5 @@
     `rwnd_limited_us` UInt64 COMMENT 'Of this, time bounded by the receiver\'s window [us]' CODEC(ZSTD(1)),
     `sndbuf_limited_us` UInt64 COMMENT 'Of this, time bounded by the send buffer [us]' CODEC(ZSTD(1)),
     `cwnd_bytes` UInt32 COMMENT 'Congestion window at the end times MSS [B]' CODEC(ZSTD(1)),
-    `mss_bytes` UInt16 COMMENT 'Sending MSS [B]' CODEC(ZSTD(1))
+    `mss_bytes` UInt16 COMMENT 'Sending MSS [B]' CODEC(ZSTD(1)),
+    `cc` UInt8 COMMENT 'Congestion control as a number, for feature programs: policy.congestion_controls; 0: none of these' CODEC(ZSTD(1))

@@ -12,12 +12,19 @@ RWND_FAIR = "rwnd-fair"
 #: a folder of policies/
 POLICY_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 #: law → subjects that it can be applied to
-LAWS = {"fair_window": ("flow",), "direct": ("flow", "ap"), "mark": ("station",), "backlog_cap": ("flow",)}
+LAWS = {
+    "fair_window": ("flow",),
+    "direct": ("flow", "ap", "destination"),
+    "mark": ("station",),
+    "backlog_cap": ("flow",),
+}
 #: laws that go by what they measure: a bundle with one of them needs no model
 WITHOUT_MODEL = ("mark", "backlog_cap")
 #: action → subjects that it can be done to
-ACTIONS = {"rwnd": ("flow", "ap"), "mark": ("station",)}
+ACTIONS = {"rwnd": ("flow", "ap"), "mark": ("station",), "cc": ("destination",)}
 CLASSES, MAX_VALUE = 4, 1 << 40
+#: length of congestion_controls in numbers.yaml, which is not there yet when the generator runs for the first time
+CONGESTION_CONTROLS = 9
 #: kind that a model of this role has, whatever the law
 ROLE_KINDS = {"class": "tree", "window": "sum"}
 
@@ -57,6 +64,9 @@ def law_of(v: dict | None, kinds: Mapping[str, str]) -> Law:
     wanted = CLASSES if law.name == "direct" else 0
     if len(law.values) != wanted or any(not 0 <= x <= MAX_VALUE for x in law.values):
         raise _bad(f"law {law.name} has values {list(law.values)}; {wanted} of 0 to 2^40")
+    if law.action == "cc" and any(x >= CONGESTION_CONTROLS for x in law.values):
+        raise _bad(f"law {law.name} has values {list(law.values)}; congestion controls have numbers below "
+                   f"{CONGESTION_CONTROLS}")
     if "class" not in kinds and law.name not in WITHOUT_MODEL:
         raise _bad(f"law {law.name} needs a model of role class, and there are {', '.join(kinds) or 'none'}")
     for role, kind in ROLE_KINDS.items():

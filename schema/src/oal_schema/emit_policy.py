@@ -28,6 +28,7 @@ def c_header(policy: dict) -> str:
         ("rewrite_reason", "rewrite_reasons"),
         ("rewrite_backend", "rewrite_backends"),
         ("action_kind", "actions"),
+        ("congestion_control", "congestion_controls"),
     ):
         plural = f"{one}s"
         o.append(
@@ -222,6 +223,7 @@ def reference(policy: dict) -> list[str]:
         ("Reasons of an `action` row", "rewrite_reasons"),
         ("Backends", "rewrite_backends"),
         ("Actions", "actions"),
+        ("Congestion controls", "congestion_controls"),
     ):
         o.append(f"{title}: " + ", ".join(f"{i} `{x}`" for i, x in enumerate(policy[key])) + ".")
     return o + [""]

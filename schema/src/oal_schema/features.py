@@ -86,8 +86,9 @@ class Interpreter:
     Batches come in pairs or alone, in order of t0_us: all batches with one t0_us before any with a later one.
     """
 
-    def __init__(self, words: list[tuple[int, ...]]):
-        s = contract()
+    def __init__(self, words: list[tuple[int, ...]], schema=None):
+        """`schema`: the contract, or what of it there is at run time (settings.interpreted), where no protoc is."""
+        s = schema or contract()
         self.words = words
         self.interval = s.settings["decision_interval_us"]
         self.gap = s.settings["feature_gap_us"]
@@ -234,3 +235,13 @@ class Interpreter:
         for f, v in enumerate(x):
             self.history[f].append(v)
         return instant, x
+
+    def row(self, table_name: str, row: dict) -> list[int]:
+        """Values for one row alone, as a policy about destinations has them: all state restarts, the row enters, and
+        the next instant is evaluated. `table_name` is an event table; `row` has its columns and `absent`.
+        """
+        table = next(t for t in self.tables if t.name == table_name)
+        self._restart()
+        self.next = self.interval
+        self._row(table.id, self.interval, (), row)
+        return self._evaluate()[1]

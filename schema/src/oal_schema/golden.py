@@ -8,7 +8,7 @@ from __future__ import annotations
 from . import golden_bundles, golden_bundles2, golden_items, golden_keys, mac
 from .codec import contract, decode
 from .features import Interpreter
-from .golden_batches import actions, extremes, feature_sequence, refresh, senders
+from .golden_batches import actions, extremes, feature_sequence, refresh, senders, sessions
 from .golden_file import container
 from .golden_refused import refused
 from .model import ROOT
@@ -218,6 +218,8 @@ def outputs() -> dict[str, bytes]:
     out["refresh.bin"], out["refresh.rows.txt"] = container(records), rows_text(records).encode()
     records = senders()
     out["senders.bin"], out["senders.rows.txt"] = container(records), rows_text(records).encode()
+    records = sessions()
+    out["sessions.bin"], out["sessions.rows.txt"] = container(records), rows_text(records).encode()
     records = feature_sequence()
     out["features.bin"] = container(records)
     out["features.rows.txt"] = rows_text(records[:6]).encode()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 from .codec import Batch, contract, encode
 
@@ -194,6 +195,7 @@ def senders() -> list[tuple[int, bytes]]:
     """
     rng = random.Random(5)
     tcp, session = contract().table("sender_tcp"), contract().table("sender_session")
+    session = replace(session, columns=[c for c in session.columns if c.name != "cc"])  # it came with revision 6
     header = {"schema_revision": 5, "names": ["cubic", "bbr", "reno", "", "0.2.0"]}
     look = empty_row(tcp) | {
         "interval_ms": 100,
@@ -241,11 +243,22 @@ def senders() -> list[tuple[int, bytes]]:
     flows = made_flows(rng, 4)
     rows = {"sender_tcp": [look, look | {"tick": 25} | lost], "sender_session": [seen, unseen]}
     extreme = {t.name: _extreme_rows(rng, t, 12) for t in (tcp, session)}
+    for row in extreme["sender_session"] + rows["sender_session"]:
+        row["cc"] = 0
     return [
         (1, encode(Batch(1, batch_header(0, T0) | header, extreme, flows))),
         (1, encode(Batch(1, batch_header(1, T0 + 252_000) | header, rows, flows))),
         (1, encode(Batch(1, batch_header(2, T0 + 504_000) | header, {}, []))),
     ]
+
+
+def sessions() -> list[tuple[int, bytes]]:
+    """Table `sender_session` with the number of its congestion control (revision 6), at the ends of columns' ranges."""
+    rng = random.Random(6)
+    table = contract().table("sender_session")
+    header = {"schema_revision": 6, "names": ["cubic", "bbr", "reno", "", "0.2.0"]}
+    rows = {table.name: _extreme_rows(rng, table, 12)}
+    return [(1, encode(Batch(1, batch_header(0, T0) | header, rows, made_flows(rng, 4))))]
 
 
 class _Ap:

@@ -22,6 +22,7 @@ VALUES = (0, 0, 60_000, 30_000)
 DIRECT = Law("direct", values=VALUES)
 MARK = Law("mark", "station", "mark")
 CAP = Law("backlog_cap")
+CC = Law("direct", "destination", "cc", (1, 3, 8, 0))
 
 
 def direct(**changes) -> Bundle:
@@ -54,6 +55,7 @@ def _good() -> list[tuple[str, Bundle, str | None]]:
         ("ok_mark", direct(law=MARK, of_policy="mark", policy=make("mark", 1, ENFORCE)), None),
         ("ok_mark_no_models", direct(law=MARK, of_policy="mark", models=[]), None),
         ("ok_cap", direct(law=CAP, of_policy="uplink-cap", models=[], policy=make("cap", 1, ENFORCE)), None),
+        ("ok_cc", direct(law=CC, of_policy="cc-select", policy=make("cc", 1, ENFORCE)), None),
         ("ok_older", older, None),
         ("ok_newer", direct(serial=SERIAL + 9, version=4), "ok_direct"),
         ("ok_in_force_itself", direct(), "ok_direct"),
@@ -162,6 +164,8 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     law("fair_by_mark", "ok_fair_of_another", action="mark")
     law("subject_station", subject="station")
     law("subject_destination", subject="destination")
+    law("cc_on_flow", "ok_cc", subject="flow")
+    law("cc_unknown_control", "ok_cc", values=[1, 3, 9, 0])
     law("no_subject", subject="")
     law("action", action="mark")
     law("no_action", action="")

@@ -26,8 +26,8 @@ KEYS = ("name", "title", "subject", "program", "label", "models", "law", "action
 MODEL_KEYS = ("role", "kind", "registered", "optional")
 #: subjects that a policy may be about
 SUBJECTS = ("ap", "station", "flow", "destination")
-#: label makers of stream-jobs
-LABELS = ("congestion",)
+#: who makes labels: stream-jobs (congestion), or training, of a host's later sessions (session)
+LABELS = ("congestion", "session")
 PROGRAM = re.compile(r"[a-z][a-z0-9_]{0,30}")
 REGISTERED = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 #: settings.max_bundle_models, which is not there yet when the generator runs for the first time
@@ -104,7 +104,7 @@ def of(v: object, where: str) -> Manifest:
     if not PROGRAM.fullmatch(v["program"]):
         raise ManifestError(f"{where}: program {v['program']!r}; {PROGRAM.pattern}")
     if v["label"] not in LABELS:
-        raise ManifestError(f"{where}: label {v['label']!r}; label makers of stream-jobs are {', '.join(LABELS)}")
+        raise ManifestError(f"{where}: label {v['label']!r}; label makers are {', '.join(LABELS)}")
     models = _models(v["models"], where)
     _keys(v["law"], ("name", "values"), ("name",), f"{where}: law")
     values = v["law"].get("values") or []

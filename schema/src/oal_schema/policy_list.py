@@ -54,6 +54,7 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
         "rewrite_reasons": source["rewrite_reasons"],
         "rewrite_backends": source["rewrite_backends"],
         "actions": source["actions"],
+        "congestion_controls": source["congestion_controls"],
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 
 FILE = Path(__file__).resolve().parents[2] / "generated" / "schema.json"
 
@@ -31,3 +32,12 @@ def settings() -> dict:
 def tables() -> list[dict]:
     """Tables in order of id, each with its `columns`."""
     return generated()["tables"]
+
+
+@lru_cache(maxsize=1)
+def interpreted() -> SimpleNamespace:
+    """Settings, and tables with their columns as objects: what the interpreter of feature programs needs of the
+    contract.
+    """
+    made = [SimpleNamespace(**t | {"columns": [SimpleNamespace(**c) for c in t["columns"]]}) for t in tables()]
+    return SimpleNamespace(settings=settings(), tables=made)

@@ -13,6 +13,7 @@ from oal_training.errors import TrainingError
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 RWND_FAIR = "rwnd-fair"
+SESSION = "session"  # label of policies that learn from sessions of hosts
 
 
 def manifest(policy: str) -> Manifest:
@@ -24,8 +25,12 @@ def manifest(policy: str) -> Manifest:
 
 
 def learns(policy: str) -> Manifest:
-    """The manifest of a policy that has a class model. TrainingError when its law goes by what it measures."""
+    """The manifest of a policy whose class model is fitted on items. TrainingError when its law goes by what it
+    measures, or when sessions of hosts are what it learns from.
+    """
     found = manifest(policy)
+    if found.label == SESSION:
+        raise TrainingError(f"policy {policy} learns from sessions of hosts, and has no items: `oal-train {policy}`")
     if found.role("class") is None:
         raise TrainingError(f"policy {policy} learns nothing: its law {found.law.name} needs no model, and it has none")
     return found

@@ -50,4 +50,7 @@ def test_the_picture_is_drawn(view, tmp_path):
 
 def test_units_are_those_of_every_program_that_versions_may_have():
     for program in known_programs().values():
-        assert tree_view.units_of(program.json)["backlog_bytes"] == "B"
+        units = tree_view.units_of(program.json)
+        assert units["seen_us" if program.described["name"] == "sessions" else "backlog_bytes"] in ("us", "B")
+        assert tuple(units) == program.names
+    assert tree_view.amount(2500, "ppm") == "0.25 %"

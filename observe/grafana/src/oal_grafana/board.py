@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import dashboard as m
 
 from oal_grafana import panels
 from oal_grafana.events import EVENTS
-from oal_grafana.sql import APS, WORST_FIRST
+from oal_grafana.sql import APS, WORST_FIRST, may_be_empty
 from oal_grafana.target import source, target_json
 
 SCHEMA_VERSION = 37  # of Grafana 9.3; newer ones take it over by themselves
@@ -16,7 +16,8 @@ HOME = "oal-home"
 BOARDS = {
     HOME: "Is it well?", "oal-arriving": "Is data arriving?", "oal-congested": "Where is it congested, and why?",
     "oal-model": "Is the model right?", "oal-control": "Is control helping or hurting?",
-    "oal-platform": "Is the platform well?", "oal-runbooks": "What to do when an alert fires"
+    "oal-hosts": "How do hosts serve their clients?", "oal-platform": "Is the platform well?",
+    "oal-runbooks": "What to do when an alert fires"
 }
 
 SITES = "SELECT DISTINCT site FROM oal.batch_1m WHERE $__timeFilter(t) ORDER BY site"
@@ -43,6 +44,14 @@ AP_IDS_OF_CHANNELS = (
     f"SELECT DISTINCT ap_id FROM {_RADIOS} WHERE channel IN (${{channel:singlequote}}) ORDER BY ap_id"
 )
 
+NO_HOST = "no host has an agent"
+#: What agents of hosts send, and nobody else.
+HOST_IDS = may_be_empty(
+    NO_HOST, """SELECT DISTINCT ap_id FROM (
+  SELECT ap_id FROM oal.sender_tcp_1m WHERE $__timeFilter(t) UNION ALL
+  SELECT ap_id FROM oal.sender_session_1m WHERE $__timeFilter(t)
+) ORDER BY ap_id""")
+
 
 def variable(name: str, label: str, says: str, sql: str, many: bool = True, hidden: bool = False):
     made = build.QueryVariable(name).label(label).description(says).query(sql).datasource(
@@ -59,6 +68,11 @@ def ap_variables(hidden: bool = False) -> list[build.QueryVariable]:
         variable("site", "Site", "Sites that sent something in the time shown", SITES, hidden=hidden),
         variable("ap", "Access point", "Access points of these sites", AP_IDS, hidden=hidden)
     ]
+
+
+def host_variable(hidden: bool = False) -> build.QueryVariable:
+    return variable("host", "Host", "Hosts whose agents sent rows of connections in the time shown", HOST_IDS,
+                    hidden=hidden)
 
 
 def radio_variables() -> list[build.QueryVariable]:

@@ -4,7 +4,7 @@ import sys
 
 from oal_grafana import alerts
 from oal_grafana.board import text
-from oal_grafana.dashboards import arriving, congested, control, home, model, platform, runbooks
+from oal_grafana.dashboards import arriving, congested, control, home, hosts, model, platform, runbooks
 from oal_grafana.queries import DASHBOARDS, HOME, RULES
 
 MEND = "make -C observe/grafana gen"
@@ -12,7 +12,7 @@ MEND = "make -C observe/grafana gen"
 
 def files() -> dict:
     """Content by path."""
-    made = [m.board().json() for m in (home, arriving, congested, model, control, platform, runbooks)]
+    made = [m.board().json() for m in (home, arriving, congested, model, control, hosts, platform, runbooks)]
     return {DASHBOARDS / f"{board['uid']}.json": text(board) for board in made} | {
         RULES: alerts.text(made, runbooks.pages())
     }

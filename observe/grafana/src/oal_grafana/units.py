@@ -5,7 +5,7 @@ _DECIMAL = ("", "k", "M", "G", "T")
 _BASE = {
     "bytes": ("B", 1024, 1), "decmbytes": ("B", 1000, 1e6), "Bps": ("B/s", 1000, 1), "KBs": ("B/s", 1000, 1e3),
     "bps": ("b/s", 1000, 1), "Kbits": ("b/s", 1000, 1e3), "Mbits": ("b/s", 1000, 1e6), "short": ("", 1000, 1),
-    "none": ("", None, 1), "count:/s": ("/s", 1000, 1), "pps": ("p/s", 1000, 1), "dBm": ("dBm", None, 1),
+    "none": ("", None, 1), "count:/s": ("/s", 1000, 1), "dBm": ("dBm", None, 1),
     "suffix:d": ("d", None, 1)
 }
 _TIME = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}

@@ -27,12 +27,12 @@ def uci(sections: list[tuple[str, str, dict]]) -> str:
 
 class Exporter:
     """One exporter process with a configuration of its own. `folder` takes its configuration, status socket, log and
-    capture; `binary` may be the build for hosts.
+    capture; `binary` may be the build for hosts; `under` is a command that becomes it, as nsenter does.
     """
 
     def __init__(self, folder: Path, name: str, ap_id: str, site: str, sections: list[tuple[str, str, dict]],
-                 binary: Path = BINARY):
-        self.folder, self.name, self.binary = Path(folder), name, binary
+                 binary: Path = BINARY, under: tuple[str, ...] = ()):
+        self.folder, self.name, self.binary, self.under = Path(folder), name, binary, under
         self.folder.mkdir(parents=True, exist_ok=True)
         self.config = self.folder / f"{name}.uci"
         self.socket = self.folder / f"{name}.sock"
@@ -47,8 +47,8 @@ class Exporter:
         if not self.binary.exists():
             raise PlatformError(f"{self.binary.relative_to(REPO)} is not built; run `make build`")
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([self.binary, "run", "-c", self.config], stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen([*self.under, self.binary, "run", "-c", self.config], stdout=log,
+                                            stderr=log, stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while self.status() is None:
             if self.process.poll() is not None or time.monotonic() > deadline:

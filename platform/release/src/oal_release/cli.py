@@ -80,6 +80,7 @@ def pictures(options, tag: str, folder: Path, programs: dict[str, Path]) -> tupl
             images.material(programs["syft"], image, folder / "sbom" / f"{name}-{architecture}.cdx.json")
             for other in (released[name], f"{released[name]}-{architecture}"):
                 run("docker", "tag", image, other)
+        images.package(own["oal-exporter"], folder / f"oal-host_{tag}_{architecture}.deb")
         images.save(list(released.values()), folder / f"oal-images-{tag}-{architecture}.tar", platform)
         images.save(list(images.third_party(known, options.standins).values()),
                     folder / f"third-party-images-{tag}-{architecture}.tar", platform)

@@ -82,6 +82,16 @@ def material(syft: Path, image: str, file: Path) -> None:
     run(syft, "scan", "-q", f"docker:{image}", "-o", f"cyclonedx-json={file}", env=environment)
 
 
+def package(image: str, file: Path) -> None:
+    """The Debian package of the agent of hosts, out of the image of the exporter, with which it was built."""
+    container = run("docker", "create", image).strip()
+    try:
+        run("docker", "cp", f"{container}:/usr/share/oal/oal-host.deb", file)
+    finally:
+        run("docker", "rm", "-v", container)
+    file.chmod(0o644)
+
+
 def save(images: list[str], file: Path, platform: str) -> None:
     """One archive, which `docker load` and `ctr images import` read; what the engine lacks is pulled."""
     for image in images:

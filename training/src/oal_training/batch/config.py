@@ -36,6 +36,8 @@ def retrain(found: Origin) -> tuple[Experiment, dict]:
         raise TrainingError(
             f"the run of {found.name}/{found.version} has no tag oal.source; it was not made by this program"
         ) from None
+    if found.tags.get("policy"):
+        policies.learns(found.tags["policy"])
     return experiments.parse(found.experiment, f"experiment of {found.name}/{found.version}"), source
 
 

@@ -16,7 +16,7 @@ COLOURS = ("#3ca951", "#efb118", "#ff8a5c", "#c0392b")  # Good … Bad
 #: unit of the contract → (divisor, what people say)
 UNITS = {
     "B": (1000, "kB"), "us": (1000, "ms"), "kbit/s": (1000, "Mb/s"), "bit/s": (1_000_000, "Mb/s"), "ms": (1, "ms"),
-    "permille": (10, "%"), "dBm": (1, "dBm"), "pkt": (1, "packets"),
+    "permille": (10, "%"), "ppm": (10_000, "%"), "dBm": (1, "dBm"), "pkt": (1, "packets"),
 }  # fmt: skip
 
 

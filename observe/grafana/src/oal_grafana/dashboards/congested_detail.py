@@ -164,7 +164,7 @@ FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) A
             {
                 "backlog_bytes_avg": "bytes",
                 "backlog_bytes_max": "bytes",
-                "pkts_per_s": "pps",
+                "pkts_per_s": "count:/s",
                 "delay_avg_ms": "ms",
                 "delay_max_ms": "ms",
             },

@@ -1,7 +1,7 @@
 """"Queue or air, for this user", of "Where is it congested, and why?": losses by station and cause (loss_event)."""
 from oal_grafana import panels as p
 from oal_grafana.board import Board
-from oal_grafana.colours import ALARM, PLAIN, TEAL, WARN
+from oal_grafana.colours import ALARM, MAGENTA, PLAIN, TEAL, WARN
 from oal_grafana.dashboards.congested_detail import CHOSEN, UNKNOWN
 from oal_grafana.sql import ONE, by_resolution, from_of_last, rows_of_last
 
@@ -73,9 +73,9 @@ def add(b: Board) -> None:
             " this user). *queue*: too much traffic for the air that it gets; *air*: frames given up, look at signal"
             " and interference. *not here*: lost behind the access point, or not lost. At most the last day shown.",
             _over_time(_rates(*CAUSES)),
-            "pps",
+            "count:/s",
             "lost",
-            colours={"queue": WARN, "air": ALARM, "either": TEAL, "not here": PLAIN, "not counted": PLAIN},
+            colours={"queue": WARN, "air": ALARM, "either": MAGENTA, "not here": TEAL, "not counted": PLAIN},
             stack=True,
             bars=True,
             finest="10s",
@@ -88,10 +88,10 @@ def add(b: Board) -> None:
                 _rates("queue", "air"), ", station",
                 f"WHERE station IN (SELECT station FROM lost WHERE {CHOSEN} GROUP BY station ORDER BY"
                 " sum(queue + air) DESC, station LIMIT 4)"),
-            "pps",
+            "count:/s",
             "lost",
             name="${__field.labels.station} ${__field.name}",
-            finest="10s",
+            long_names=True,
         ),
         p.rows(
             "Queue or air, for this user",

@@ -31,7 +31,8 @@ def of_file(table: str) -> str:
 
 #: What an action's value means, by action.
 VALUE = """multiIf(value = 0, 'given up', action = 'rwnd', formatReadableSize(value), action = 'mark', \
-transform(value, [1, 2, 3], ['ECT(1)', 'ECT(0)', 'ECT(0) and ECT(1)'], toString(value)), toString(value))"""
+transform(value, [1, 2, 3], ['ECT(1)', 'ECT(0)', 'ECT(0) and ECT(1)'], toString(value)), \
+action = 'cc', congestion_control, toString(value))"""
 NO_POLICY = "no policy is in force where nobody has released one"
 #: Without a row nobody knows whether no policy is in force or the rows are late.
 NO_REPORT = "no report"

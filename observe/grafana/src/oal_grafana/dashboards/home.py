@@ -1,7 +1,7 @@
 """Is it well? A row a question with its most telling figures, each of which leads to the dashboard of the question."""
 from oal_grafana import panels as p
-from oal_grafana.board import BOARDS, Board, ap_variables, open_board
-from oal_grafana.dashboards import arriving, congested, control, model, platform
+from oal_grafana.board import BOARDS, Board, ap_variables, host_variable, open_board
+from oal_grafana.dashboards import arriving, congested, control, hosts, model, platform
 
 #: Which figures of each question.
 ASKED = {
@@ -12,6 +12,8 @@ ASKED = {
                           "Features lacked input")),
     "oal-control": (control, ("Enforcing", "Kill switch on", "Guard reverts", "Windows not set",
                               "Throughput with clamps")),
+    "oal-hosts": (hosts, ("Hosts sending", "Hosts silent", "Sent again", "Round trip above least",
+                          "Networks to gain on")),
     "oal-platform": (platform, ("Components down", "Rows behind Kafka", "Job restarts", "Fullest disk",
                                 "Certificate ends in"))
 }
@@ -32,7 +34,7 @@ class _Leading:
 
 def board():
     b = Board("oal-home", "One row a question: green enough to go back to sleep, or which dashboard to open.",
-              variables=ap_variables())
+              variables=[*ap_variables(), host_variable(hidden=True)])
     b.add(
         p.firing("Alerts that fire", "Alerts that fire or are about to, and rules that cannot be evaluated. Open one"
                  " for what to do, or see *What to do when an alert fires*.", '{platform="oal"}', size=(24, 6)))

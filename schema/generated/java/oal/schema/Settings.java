@@ -3,7 +3,7 @@ package oal.schema;
 
 /** Settings that several stages share. */
 public final class Settings {
-  public static final int SCHEMA_REVISION = 5;
+  public static final int SCHEMA_REVISION = 6;
   public static final int TICK_US = 4000;
   public static final int BATCH_TICKS = 63;
   public static final int DECISION_INTERVAL_US = 100000;

@@ -1077,7 +1077,8 @@ public final class Tables {
               new ColumnSpec("rwnd_limited_us", 24, 27, Kind.VALUE, Type.U64, 0, false, -1),
               new ColumnSpec("sndbuf_limited_us", 25, 28, Kind.VALUE, Type.U64, 0, false, -1),
               new ColumnSpec("cwnd_bytes", 26, 29, Kind.VALUE, Type.U32, 0, false, -1),
-              new ColumnSpec("mss_bytes", 27, 30, Kind.VALUE, Type.U16, 0, false, -1)),
+              new ColumnSpec("mss_bytes", 27, 30, Kind.VALUE, Type.U16, 0, false, -1),
+              new ColumnSpec("cc", 28, 31, Kind.VALUE, Type.U8, 0, false, -1)),
           List.of(
               new ClickHouseColumn("ap_id", "LowCardinality(String)"),
               new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
@@ -1114,7 +1115,8 @@ public final class Tables {
               new ClickHouseColumn("rwnd_limited_us", "UInt64"),
               new ClickHouseColumn("sndbuf_limited_us", "UInt64"),
               new ClickHouseColumn("cwnd_bytes", "UInt32"),
-              new ClickHouseColumn("mss_bytes", "UInt16")));
+              new ClickHouseColumn("mss_bytes", "UInt16"),
+              new ClickHouseColumn("cc", "UInt8")));
 
   /** Column indices of sender_session. */
   public static final class SenderSession {
@@ -1146,6 +1148,7 @@ public final class Tables {
     public static final int SNDBUF_LIMITED_US = 25;
     public static final int CWND_BYTES = 26;
     public static final int MSS_BYTES = 27;
+    public static final int CC = 28;
 
     private SenderSession() {}
   }

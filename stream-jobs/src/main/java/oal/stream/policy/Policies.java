@@ -6,12 +6,14 @@ import java.io.ObjectInputStream;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.List;
+import java.util.Set;
 import oal.schema.FeaturePrograms;
 import oal.stream.label.LabelMaker;
 
 /**
  * The policies whose items the job makes, in the order of the file of manifests; rwnd-fair is the first. At most
- * {@link ManifestFile#MAX}: each costs another evaluation of every batch and another state per access point.
+ * {@link ManifestFile#MAX}: each costs another evaluation of every batch and another state per access point. Policies
+ * about destinations, which hosts decide on, have no items and are not among them.
  */
 public final class Policies implements Serializable {
     private static final long serialVersionUID = 1L;
@@ -24,10 +26,11 @@ public final class Policies implements Serializable {
     /** The file; empty: rwnd-fair alone, with the program that this revision ships. */
     private final byte[] manifests;
     private transient List<Policy> all;
+    private transient Set<Long> ofDestinations;
 
     private Policies(byte[] manifests) {
         this.manifests = manifests;
-        all = read(manifests);
+        read();
     }
 
     /** Of a file's bytes. IllegalArgumentException says what is wrong with it, and with which policy. */
@@ -50,12 +53,18 @@ public final class Policies implements Serializable {
         }
     }
 
-    private static List<Policy> read(byte[] manifests) {
-        if (manifests.length > 0) return ManifestFile.read(manifests);
-        return List.of(new Policy(Policy.RWND_FAIR, LabelMaker.CONGESTION, FeaturePrograms.CONGESTION));
+    private void read() {
+        if (manifests.length > 0) {
+            ManifestFile file = ManifestFile.read(manifests);
+            all = file.all;
+            ofDestinations = file.ofDestinations;
+        } else {
+            all = List.of(new Policy(Policy.RWND_FAIR, LabelMaker.CONGESTION, FeaturePrograms.CONGESTION));
+            ofDestinations = Set.of();
+        }
     }
 
-    /** What {@link #of} makes the same of; empty if they are {@link #rwndFair}. */
+    /** What {@link #of} makes the same items of; empty if they are those of {@link #rwndFair}. */
     public byte[] manifests() {
         return all.size() == 1 && first().same(RWND_FAIR_ALONE.first()) ? new byte[0] : manifests.clone();
     }
@@ -78,8 +87,13 @@ public final class Policies implements Serializable {
         return -1;
     }
 
+    /** Is this hash that of a program whose decisions are about destinations, so that none meets an item? */
+    public boolean ofDestination(long featureHash) {
+        return ofDestinations.contains(featureHash);
+    }
+
     private void readObject(ObjectInputStream in) throws IOException, ClassNotFoundException {
         in.defaultReadObject();
-        all = read(manifests);
+        read();
     }
 }

@@ -128,6 +128,7 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
         private final Counter predictionCount = getMetricGroup().counter("predictions");
         private final Counter aloneCount = getMetricGroup().counter("predictionsWithoutItem");
         private final Counter decisionsRefusedCount = getMetricGroup().counter("decisionsRefused");
+        private final Counter decisionsUnpairedCount = getMetricGroup().counter("decisionsUnpaired");
         private final Counter secondCount = getMetricGroup().counter("seconds");
         private final Counter secondsUnnamedCount = getMetricGroup().counter("secondsWithoutSite");
         private final Counter lateCount = getMetricGroup().counter("late");
@@ -169,6 +170,11 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
         @Override
         public void decisionsRefused(int decisions) {
             decisionsRefusedCount.inc(decisions);
+        }
+
+        @Override
+        public void decisionsUnpaired(int decisions) {
+            decisionsUnpairedCount.inc(decisions);
         }
 
         @Override

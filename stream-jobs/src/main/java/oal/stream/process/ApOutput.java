@@ -23,6 +23,9 @@ interface ApOutput {
     /** Decisions that cannot be used; their rows are in {@code decision}. */
     default void decisionsRefused(int decisions) {}
 
+    /** Decisions on destinations, which no item can meet; their rows are in {@code decision}. */
+    default void decisionsUnpaired(int decisions) {}
+
     /** What the AP did on one of its channels during the last second. The callee keeps the object. */
     default void second(ApSecond second) {}
 

@@ -2,6 +2,7 @@ package oal.stream.process;
 
 import java.util.function.LongConsumer;
 import oal.schema.Settings;
+import oal.schema.Tables;
 import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
@@ -123,14 +124,22 @@ final class ApProcessor {
         state.boots.note(batch.bootId);
         state.site = batch.site;
         decode(events, Topic.EVENTS, batch);
-        int named = policies.withProgram(events.header().featureHash);
-        int place = Math.max(named, 0); // of a program that nobody here has: rwnd-fair's, without comparing vectors
         ap = state;
-        int refused = reader.read(events, batch.kafkaTsMs, named >= 0,
-                d -> state.of(place).predictions.decided(d, predicted[place]));
-        if (refused > 0) out.decisionsRefused(refused);
+        if (policies.ofDestination(events.header().featureHash)) {
+            out.decisionsUnpaired(events.table(Tables.DECISION.id()).rows);
+        } else {
+            pair(state, batch.kafkaTsMs);
+        }
         state.control.add(events, batch.kafkaTsMs);
         release(state, watermarkMs);
+    }
+
+    private void pair(ApState state, long kafkaMs) {
+        int named = policies.withProgram(events.header().featureHash);
+        int place = Math.max(named, 0); // of a program that nobody here has: rwnd-fair's, without comparing vectors
+        int refused = reader.read(events, kafkaMs, named >= 0,
+                d -> state.of(place).predictions.decided(d, predicted[place]));
+        if (refused > 0) out.decisionsRefused(refused);
     }
 
     private void expire(ApState state, long watermarkMs) {

@@ -17,7 +17,7 @@ class GoldenRowsTest {
     private static final long NOW_US = 1_800_000_000_000_000L;
 
     @ParameterizedTest
-    @ValueSource(strings = {"extremes", "features", "actions", "refresh", "senders"})
+    @ValueSource(strings = {"extremes", "features", "actions", "refresh", "senders", "sessions"})
     void rowsAreThoseOfTheReference(String name) throws RefusedException {
         List<String> want = Golden.lines(name + ".rows.txt");
         List<String> got = new ArrayList<>();

@@ -22,6 +22,18 @@ public final class Manifests {
         return Policies.of(file(entries.toArray(String[]::new)));
     }
 
+    /** rwnd-fair and one about destinations, whose program is of sessions and whose label nobody here makes. */
+    public static Policies withDestination() {
+        return Policies.of(file(rwndFair(), ofDestination("hosts", 4711)));
+    }
+
+    /** A manifest about destinations. Its words are none that this job could compute: nothing reads them. */
+    public static String ofDestination(String name, long hash) {
+        return "{\"name\": \"" + name + "\", \"subject\": \"destination\", \"label\": \"session\", "
+                + "\"decision_interval_us\": 1, \"feature_hash\": \"" + Long.toUnsignedString(hash)
+                + "\", \"feature_names\": [\"cc\"], \"words\": [[99, 99, 0, -1, 0, 1, 1, 1, 1, 0, 1, 0]]}";
+    }
+
     public static byte[] file(String... entries) {
         return ("{\"version\": [{}], \"policies\": [" + String.join(",\n", entries) + "]}")
                 .getBytes(StandardCharsets.UTF_8);

@@ -2,6 +2,8 @@ package oal.stream.policy;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -32,6 +34,7 @@ class PoliciesTest {
         assertEquals("rwnd-fair", packed.first().name);
         assertTrue(packed.first().same(Policies.rwndFair().first()));
         assertEquals(FeaturePrograms.CONGESTION.words().length, packed.first().program.size());
+        for (int i = 0; i < packed.size(); i++) assertNotEquals("cc-select", packed.get(i).name, "it is of hosts");
     }
 
     @Test
@@ -45,14 +48,46 @@ class PoliciesTest {
     }
 
     @Test
+    void oneAboutDestinationsHasNoItemsAndItsDecisionsAreKnown() {
+        Policies policies = Manifests.withDestination();
+        assertEquals(1, policies.size());
+        assertTrue(policies.ofDestination(4711));
+        assertFalse(policies.ofDestination(policies.first().featureHash));
+        assertEquals(-1, policies.withProgram(4711));
+        Policies full = Policies.of(Manifests.file(Manifests.rwndFair(), Manifests.ofDestination("hosts", -2),
+                Manifests.entry("a", "congestion", Manifests.backlog(3)),
+                Manifests.entry("b", "congestion", Manifests.backlog(4)),
+                Manifests.entry("c", "congestion", Manifests.backlog(5))));
+        assertEquals(4, full.size(), "it is none of the four that the job computes");
+        assertEquals("a c", full.get(1).name + " " + full.get(3).name);
+        assertTrue(full.ofDestination(-2));
+    }
+
+    @Test
+    void whatIsWrongWithOneAboutDestinationsIsSaidToo() {
+        String first = Manifests.rwndFair();
+        String hosts = Manifests.ofDestination("hosts", 4711);
+        assertRefused("the first one must be rwnd-fair", hosts, first);
+        assertRefused("the first one must be rwnd-fair", first.replace("\"label\"",
+                "\"subject\": \"destination\", \"label\""));
+        assertRefused("named twice", first, hosts, Manifests.ofDestination("hosts", 4712));
+        assertRefused("policies hosts and more have the same feature program", first, hosts,
+                Manifests.ofDestination("more", 4711));
+        assertRefused("policy hosts: feature_hash is 'x', no number", first, hosts.replace("4711", "x"));
+        assertRefused("no label is called 'session'", first, Manifests.entry("example", "session", WORDS));
+    }
+
+    @Test
     void theyTravelWithTheJob() throws Exception {
-        for (Policies sent : new Policies[] {Policies.rwndFair(), Manifests.with("example")}) {
+        for (Policies sent : new Policies[] {Policies.rwndFair(), Manifests.with("example"),
+                Manifests.withDestination()}) {
             ByteArrayOutputStream bytes = new ByteArrayOutputStream();
             new ObjectOutputStream(bytes).writeObject(sent);
             Policies got = (Policies) new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray())).readObject();
             assertEquals(sent.size(), got.size());
             for (int i = 0; i < sent.size(); i++) assertTrue(sent.get(i).same(got.get(i)));
             assertArrayEquals(sent.manifests(), got.manifests());
+            assertEquals(sent.ofDestination(4711), got.ofDestination(4711));
         }
     }
 

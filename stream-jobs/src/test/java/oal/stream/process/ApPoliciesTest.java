@@ -102,6 +102,22 @@ class ApPoliciesTest extends ApHarness {
     }
 
     @Test
+    void decisionsOnDestinationsMeetNoItemAndNobodyWaitsForOne() throws Exception {
+        sendPairs(0, 40);
+        List<Map<String, String>> items = rows("item");
+        begin(Manifests.withDestination());
+        decide(10, 4711);
+        assertEquals(1, harness.numEventTimeTimers(), "that which ends the state: no decision waits");
+        sendPairs(0, 40);
+        assertEquals(items, rows("item"));
+        assertEquals(List.of(), rows("prediction"));
+        begin(Policies.rwndFair()); // a job that does not know the program takes them for rwnd-fair's
+        decide(10, 4711);
+        sendPairs(0, 40);
+        assertEquals(10, rows("prediction").size());
+    }
+
+    @Test
     void aRestoredStateGoesOnAsIfNothingHadHappened() throws Exception {
         begin(Manifests.with(OTHER, "third"));
         decide(20, policies.get(1).featureHash);
