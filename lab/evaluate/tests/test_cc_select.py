@@ -182,8 +182,8 @@ def sentences(behind: dict) -> list[str]:
         f"the trees, which learned on a wire, are worth {s(priced['over best fixed'])} against the best algorithm for"
         " all",
         f"added {s(added[0])} for speed and {s(added[1])} with the price",
-        f"add to trees {s(more[0])} behind a FIFO and {s(more[1])} over FQ-CoDel for speed, {s(more[2])} and {s(more[3])} with"
-        " the price"
+        f"add to trees {s(more[0])} behind a FIFO and {s(more[1])} over FQ-CoDel for speed, {s(more[2])} and {s(more[3])}"
+        " with the price"
     ]
 
 
@@ -194,7 +194,12 @@ def test_the_page_says_what_choosing_is_worth_behind_access_points(behind):
 
 def test_the_page_says_what_a_choice_costs_the_server_beside_it():
     r, named = results.Results.read(WIFI), {aim.name: aim for aim in aims.load("cc-select")[0]}
+    took_s = [one["cost"]["cpu_s"] for one in r.found.values()]
+    assert f"and these took {sum(took_s) / 60:.0f} minutes" in words(PAGE)
     kept = {name: aims.judge(r, named[f"plain-{name}"])[0].found.value for name in wifi.QUEUES}
     assert (f"keeps {100 * kept['fifo']:.0f} % of its throughput behind a FIFO, and {100 * kept['fq']:.0f} % over"
             " FQ-CoDel") in words(PAGE)
-    assert 0.3 < kept["fifo"] < 0.37 and "keeps a third of its throughput" in words(PAGE)
+    assert 0.3 < kept["fifo"] < 0.37
+    for page in (PAGE, ROOT / "README.md", ROOT / "docs/host-agent.md"):
+        assert "keeps a third of its throughput" in words(page), page
+    assert f"over FQ-CoDel {100 * kept['fq']:.0f} %" in words(ROOT / "docs/host-agent.md")
