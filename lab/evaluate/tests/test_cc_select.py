@@ -182,8 +182,8 @@ def sentences(behind: dict) -> list[str]:
         f"the trees, which learned on a wire, are worth {s(priced['over best fixed'])} against the best algorithm for"
         " all",
         f"added {s(added[0])} for speed and {s(added[1])} with the price",
-        f"add to trees {s(more[0])} behind a FIFO and {s(more[1])} over FQ-CoDel for speed, {s(more[2])} and {s(more[3])}"
-        " with the price"
+        f"add to trees {s(more[0])} behind a FIFO and {s(more[1])} over FQ-CoDel for speed, {s(more[2])} and"
+        f" {s(more[3])} with the price"
     ]
 
 
