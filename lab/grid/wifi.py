@@ -251,14 +251,21 @@ def held_out(of: Sessions, start: str, fold: np.ndarray, fixed: np.ndarray) -> d
             "added": of.figure(worth["both"] - worth["sender"])}
 
 
+def offered(every: Sessions, queue: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The paths over a queue that any of MORE was played on, and those of MORE that were played on them all."""
+    there = np.isfinite(every.worth).all(axis=2)
+    more = [n for n, c in enumerate(every.algorithms) if c in MORE]
+    rows = (every.paths.queue == queue).to_numpy() & there[:, more].any(axis=1)
+    return rows, tuple(every.algorithms[n] for n in more if rows.any() and there[rows, n].all())
+
+
 def candidates(every: Sessions) -> dict:
     """By queue, what the best one of MORE that was played there, and a choice among all, add to a choice among FIXED:
     each tried at all other seeds, and trees on scenarios that they have not learned from.
     """
     out = {}
     for queue in QUEUES:
-        rows = (every.paths.queue == queue).to_numpy()
-        more = tuple(c for n, c in enumerate(every.algorithms) if c in MORE and np.isfinite(every.worth[rows, n]).all())
+        rows, more = offered(every, queue)
         if not more:
             continue
         part = Sessions(every.paths[rows].reset_index(drop=True), every.algorithms, every.seeds, every.worth[rows],
@@ -270,7 +277,10 @@ def candidates(every: Sessions) -> dict:
         fixed = [np.take_along_axis(of.next, best_fixed(of, fold)[:, None, None].repeat(len(of.seeds), 2), axis=1)[:, 0]
                  for of in (few, many)]
         best = np.array(many.algorithms)[many.worth.mean(axis=2).argmax(axis=1)]
-        out[queue] = {"offered": list(more), "best on": {c: round(float((best == c).mean()), 3) for c in more},
+        cubic = many.next[:, many.algorithms.index("cubic")]
+        out[queue] = {"scenarios": sorted(many.paths.scenario.unique()), "offered": list(more), "over cubic": {
+            c: many.figure(many.next[:, many.algorithms.index(c)] - cubic) for c in more},
+                      "best on": {c: round(float((best == c).mean()), 3) for c in more},
                       "tried": few.figure(tried[1] - tried[0]), "trees": few.figure(told[1] - told[0]),
                       "best fixed": few.figure(fixed[1] - fixed[0]),
                       "trees over best fixed": few.figure(told[1] - fixed[1])}
@@ -314,9 +324,11 @@ def tables(found: dict) -> dict[str, list[list[str]]]:
         out[f"With and without the access point's figures: {said}"] = rows
         if j["candidates"]:
             out[f"With more candidates: {said}"] = [
-                ["queue", "offered, best on", "each tried: added", "trees: added", "best fixed one: added",
-                 "trees over the best fixed one"], *(
-                    [QUEUE_NAMES[queue], ", ".join(f"`{c}` {100 * row['best on'][c]:.0f} %" for c in row["offered"]),
+                ["queue", "scenarios", "offered: over CUBIC for all; best on", "each tried: added", "trees: added",
+                 "best fixed one: added", "trees over the best fixed one"], *(
+                    [QUEUE_NAMES[queue], ", ".join(row["scenarios"]), ", ".join(
+                        f"`{c}` {report.signed(row['over cubic'][c])}; {100 * row['best on'][c]:.0f} %"
+                        for c in row["offered"]),
                      *(report.signed(row[key]) for key in ("tried", "trees", "best fixed", "trees over best fixed"))]
                     for queue, row in j["candidates"].items())]
     return out

@@ -4,7 +4,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from grid import harm, held_out, judge, kept, paths, report, table
+from evaluate import aims, results
+from grid import harm, held_out, judge, kept, paths, report, table, wifi
 from oal_training.cc_select import plain
 from oal_training.cc_select.statistics import ALL
 from oal_training.cc_select.utility import Utility
@@ -132,3 +133,73 @@ def test_the_page_has_what_each_start_and_each_kind_of_trees_brings(judged, of):
     for rows in (report.starts(judged[of]), report.models(judged[of])):
         for row in rows[1:]:
             assert "| " + " | ".join(row) + " |" in page, (of, row[0])
+
+
+WIFI = RESULTS.with_name("cc-select-wifi")
+FITTED = ("With and without", "With more candidates")  # tables whose trees are fitted anew
+
+
+@pytest.fixture(scope="module")
+def behind():
+    return wifi.whole(results.Results.read(WIFI))
+
+
+def test_choices_behind_access_points_are_what_the_sessions_give(behind):
+    said = (WIFI / wifi.PAGE).read_text()
+    for heading, rows in wifi.tables(behind).items():
+        assert f"## {heading}\n" in said
+        if not heading.startswith(FITTED):
+            assert report.markdown(rows) in said, heading
+
+
+def test_the_page_has_every_choice_behind_access_points():
+    page = PAGE.read_text()
+    for line in (WIFI / wifi.PAGE).read_text().splitlines():
+        if line.startswith("| ") and not line.startswith("| ---"):
+            assert line in page, line
+
+
+def test_the_access_points_figures_are_dropped(behind):
+    """They are offered only where they add by a whole interval, on scenarios that no lesson had."""
+    assert len(behind["speed"]["scenarios"]) > 1
+    for utility in GRID["utilities"]:
+        for start in wifi.STARTS:
+            added = behind[utility]["last hop"]["scenario"][start]["added"]
+            assert wifi.kept(added).endswith("dropped"), (utility, start)
+
+
+def sentences(behind: dict) -> list[str]:
+    s, speed, price = report.signed, behind["speed"], behind["queue"]
+    trees, priced = (j["committed"]["cubic"]["all"] for j in (speed, price))
+    added = [j["last hop"]["scenario"]["cubic"]["added"] for j in (speed, price)]
+    more = [j["candidates"][queue]["trees"] for j in (speed, price) for queue in wifi.QUEUES]
+    return [
+        f"BBR for all is worth {s(speed['fixed']['all']['bbr'])} over CUBIC for all",
+        f"the trees bring {s(trees['over start'])} over staying with CUBIC and {s(trees['over best fixed'])} over the"
+        " best algorithm for all",
+        f"Vegas for all is worth {s(price['fixed']['fifo']['vegas'])} behind a FIFO and"
+        f" {s(price['fixed']['fq']['vegas'])} over FQ-CoDel, over CUBIC for all",
+        f"the trees, which learned on a wire, are worth {s(priced['over best fixed'])} against the best algorithm for"
+        " all",
+        f"added {s(added[0])} for speed and {s(added[1])} with the price",
+        f"add to trees {s(more[0])} behind a FIFO and {s(more[1])} over FQ-CoDel for speed, {s(more[2])} and"
+        f" {s(more[3])} with the price"
+    ]
+
+
+def test_the_page_says_what_choosing_is_worth_behind_access_points(behind):
+    for said in sentences(behind):
+        assert said in words(PAGE), said
+
+
+def test_the_page_says_what_a_choice_costs_the_server_beside_it():
+    r, named = results.Results.read(WIFI), {aim.name: aim for aim in aims.load("cc-select")[0]}
+    took_s = [one["cost"]["cpu_s"] for one in r.found.values()]
+    assert f"and these took {sum(took_s) / 60:.0f} minutes" in words(PAGE)
+    kept = {name: aims.judge(r, named[f"plain-{name}"])[0].found.value for name in wifi.QUEUES}
+    assert (f"keeps {100 * kept['fifo']:.0f} % of its throughput behind a FIFO, and {100 * kept['fq']:.0f} % over"
+            " FQ-CoDel") in words(PAGE)
+    assert 0.3 < kept["fifo"] < 0.37
+    for page in (PAGE, ROOT / "README.md", ROOT / "docs/host-agent.md"):
+        assert "keeps a third of its throughput" in words(page), page
+    assert f"over FQ-CoDel {100 * kept['fq']:.0f} %" in words(ROOT / "docs/host-agent.md")
