@@ -212,7 +212,8 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 {
 	const struct pipeline_config c = {
 		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .now_ns = now_ns,
-		.emit = on_batch, .consumer = { on_tick, on_features, on_tick_end, NULL },
+		.emit = on_batch,
+		.consumer = { .begin_tick = on_tick, .features = on_features, .end_tick = on_tick_end },
 	};
 	struct feature_space spaces[OAL_N_TABLES];
 	struct controller_config config = {

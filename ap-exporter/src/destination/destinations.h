@@ -23,7 +23,9 @@ struct pipeline;
 struct sender_flow;
 
 enum {
-	DESTINATIONS_MAX = 4096, /* networks with a choice at once: as many as the kernel's map has room for */
+	/* Networks with a choice at once. The kernel's map has room for 4096, and kernels before 6.13 take no update of
+	 * an entry where it is full. */
+	DESTINATIONS_MAX = 4095,
 	DESTINATIONS_TTL_MS = 60000, /* of a choice in the kernel */
 	DESTINATIONS_RENEW_S = 20, /* it is set anew after this */
 };

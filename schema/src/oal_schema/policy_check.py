@@ -1,8 +1,8 @@
 """Is a policy right? Manifest, features, files beside them, and the same golden vectors in C, Java and Python.
 
 A bundle of the policy is made, with random models of its roles and kinds. The AP's code (ap-exporter/tests/evaluate.c)
-opens it and runs it over the golden records; the stream job's (EvaluateProgram.java) runs its features over them. Both
-must say what the reference implementation says.
+opens it and runs it over the golden records; the stream job's (EvaluateProgram.java) runs its features over them, but
+for a policy about destinations, whose features it never computes. Both must say what the reference implementation says.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ def _golden(bundle: Bundle, program: Program, signed: bytes) -> Iterator[str]:
         said = _run([_c_program(), f"{folder}/bundle", RECORDS], "C").splitlines()
         _compare("C", said, [f"{line} {leaf}".rstrip() for line, leaf in zip(want, leaves)])
         yield f"C: {len(said)} instants, features and leaves as the reference says"
+        if bundle.law.subject == "destination":
+            return  # on hosts alone: of one row by itself, which the stream job never computes
         with _java_classes() as classes:
             java = ["java", "-cp", classes, "oal.stream.feature.EvaluateProgram", f"{folder}/program.oalf", RECORDS]
             said = _run(java, "Java").splitlines()
