@@ -249,6 +249,7 @@ def t_kill_switches():
             host.gets(1, OTHER)
             off()
             until(lambda: not host.says()["policies"] and host.says()["kernel"]["choices"] == 0, "nothing is chosen")
+            assert host.says()["killed"]
             assert host.session(1) == DEFAULT
             on()
             in_force(host, "enforce")
@@ -388,6 +389,17 @@ def t_without_privileges():
         host.session(1)
         host.gets(1, OTHER)
         assert host.says()["set_errors"] == 0
+
+
+def t_kill_file_out_of_sight():
+    """a kill file in a folder that the agent may not look into may be there: nothing is chosen"""
+    with scene(user="nobody") as (service, host, maker):
+        give(service, host, cc_select=bundle(maker))
+        assert not host.says()["killed"]
+        host.daemon.folder.chmod(0o700)
+        until(lambda: host.says()["killed"] and not host.says()["policies"], "it is off")
+        host.daemon.folder.chmod(0o777)
+        in_force(host, "enforce")
 
 
 def t_with_the_units_rights():

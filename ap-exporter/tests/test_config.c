@@ -1,6 +1,7 @@
 /* The configuration file: what is accepted, and how a mistake is told. */
 #include "check.h"
 #include "base/config.h"
+#include "base/text_file.h"
 #include "base/uci.h"
 
 #include <errno.h>
@@ -47,6 +48,18 @@ static void shipped(void)
 	}
 	/* Where packets have their stations' addresses, on the port that current OpenWrt has. */
 	CHECK(c.n_tap == 1 && !c.n_packet && !strcmp(c.tap[0].interface, "phy0-ap0"));
+}
+
+static void kill_files(void)
+{
+	char long_name[5000];
+
+	test("a file that cannot be looked for may be there; one that is absent is not");
+	memset(long_name, 'x', sizeof long_name - 1);
+	long_name[sizeof long_name - 1] = 0;
+	CHECK(text_file_may_be("/") && text_file_may_be(long_name));
+	CHECK(!text_file_may_be("/nowhere/at/all") && !text_file_may_be("/dev/null/x") && !text_file_may_be("") &&
+	      !text_file_may_be(NULL));
 }
 
 int main(void)
@@ -145,5 +158,6 @@ int main(void)
 	CHECK(strstr(err, "/nonexistent/ap-exporter") != NULL);
 	test("the configuration that the package ships is good once a sink is enabled, and lacks nothing else");
 	shipped();
+	kill_files();
 	return done();
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int text_file_read(char **text, size_t *len, const char *path, size_t most)
 {
@@ -31,4 +32,9 @@ int text_file_read(char **text, size_t *len, const char *path, size_t most)
 		explicit_bzero(all, *len); /* it may be a key */
 	free(all);
 	return ret;
+}
+
+bool text_file_may_be(const char *path)
+{
+	return path && path[0] && (access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR));
 }

@@ -2,6 +2,7 @@
 #include "control/controller.h"
 
 #include "base/json.h"
+#include "base/text_file.h"
 #include "rewrite/action_alarm.h"
 #include "control/place.h"
 #include "model/inference.h"
@@ -10,7 +11,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct controller {
 	struct controller_config c;
@@ -83,16 +83,11 @@ static bool any_enforces(const struct controller *c, unsigned but)
 	return false;
 }
 
-static bool is_there(const char *file)
-{
-	return file && file[0] && !access(file, F_OK);
-}
-
 /* The service's kill switch, or a file on the AP. */
 static bool is_killed(const struct controller *c)
 {
 	return agent_flags_killed(inference_flags(c->places[0].inference)) ||
-	       is_there(c->c.kill_file) || is_there(c->c.mark_kill_file);
+	       text_file_may_be(c->c.kill_file) || text_file_may_be(c->c.mark_kill_file);
 }
 
 static struct rwnd *rwnd_of(const struct controller *c)

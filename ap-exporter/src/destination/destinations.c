@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
+#include "base/text_file.h"
 #include "destination/choices.h"
 #include "congestion/congestion.h"
 #include "control/decision.h"
@@ -249,10 +249,9 @@ void destinations_session(struct destinations *d, const struct sender_flow *flow
 static bool is_killed(const struct destinations *d, const struct candidate *c)
 {
 	const struct agent_flags *flags = inference_flags(d->c.inferences[0]);
-	const char *file = d->c.kill_file;
 
 	return agent_flags_killed(flags) || agent_flags_policy_killed(flags, bundle_head(c->bundle)->of_policy) ||
-	       (file && file[0] && !access(file, F_OK));
+	       text_file_may_be(d->c.kill_file);
 }
 
 static enum oal_policy_mode mode_of(const struct destinations *d, const struct candidate *c)
@@ -334,13 +333,28 @@ void destinations_tick(struct destinations *d)
 	}
 }
 
+/* Is a policy off only because of a kill switch? */
+static bool any_killed(const struct destinations *d)
+{
+	unsigned i;
+
+	for (i = 0; i < PIPELINE_SLOTS; i++) {
+		const struct candidate *c = d->c.inferences[i] ? inference_in_force(d->c.inferences[i]) : NULL;
+
+		if (c && bundle_law_of_rows(bundle_law(c->bundle)) && is_killed(d, c))
+			return true;
+	}
+	return false;
+}
+
 void destinations_json(const struct destinations *d, struct json *j)
 {
 	static const char *const modes[] = OAL_POLICY_MODES;
 	const char *before = "";
 	unsigned i;
 
-	json_add(j, "{\"ceiling\": \"%s\", \"policies\": {", modes[d->c.ceiling]);
+	json_add(j, "{\"ceiling\": \"%s\", \"killed\": %s, \"policies\": {", modes[d->c.ceiling],
+		 any_killed(d) ? "true" : "false");
 	for (i = 0; i < PIPELINE_SLOTS; i++)
 		if (d->policies[i].bundle) {
 			json_add(j, "%s", before);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text_file.h"
 #include "base/log.h"
 #include "mark/mark_command.h"
 
@@ -33,7 +34,7 @@ struct session {
 /* Everything that happens without a command. */
 static void poll_session(struct session *s)
 {
-	const bool killed = s->kill_file[0] && access(s->kill_file, F_OK) == 0;
+	const bool killed = text_file_may_be(s->kill_file);
 
 	if (killed && !s->killed)
 		mark_release_all(s->mark);

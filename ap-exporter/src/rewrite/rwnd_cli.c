@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/text_file.h"
 #include "base/log.h"
 #include "rewrite/rwnd_clamps.h"
 #include "rewrite/rwnd_command.h"
@@ -47,7 +48,7 @@ static void answer_error(struct session *s, const char *why)
 /* Everything that happens without a command. */
 static void poll_session(struct session *s)
 {
-	const bool killed = s->kill_file[0] && access(s->kill_file, F_OK) == 0;
+	const bool killed = text_file_may_be(s->kill_file);
 
 	if (killed && !s->killed)
 		rwnd_release_all(s->rwnd);
