@@ -6,7 +6,7 @@ import pathlib
 import numpy as np
 from evaluate.results import Results
 
-from . import harm, kept, paths, play, report, whole, wifi
+from . import harm, kept, paths, play, report, whole, wifi, wifi_more
 
 HARM = "harm.parquet"  # sessions of paths that seemed to lose
 
@@ -32,9 +32,10 @@ def judge(grid: dict, folder: pathlib.Path, jobs: int, again: bool) -> None:
 
 def main() -> None:
     p = argparse.ArgumentParser(prog="lab/grid/run", description=__doc__)
-    p.add_argument("what", choices=("play", "judge", "all", "wifi"), nargs="?", default="all",
+    p.add_argument("what", choices=("play", "judge", "all", "wifi", "more"), nargs="?", default="all",
                    help="play what was not played and keep it; judge what is kept, and play what seems to lose; all of"
-                   " it; or, of what `lab/evaluate/aims cc-select` left in --folder, what a choice is worth in Wi-Fi")
+                   " it; or, of what `lab/evaluate/aims cc-select` left in --folder, what a choice is worth in Wi-Fi;"
+                   " more: beside it, of cells of an earlier run, BBR for all in scenarios that were not played for it")
     p.add_argument("--jobs", type=int, default=2, help="guests at once (2)")
     p.add_argument("--folder", type=pathlib.Path, default=play.BUILD / "results",
                    help="of sessions.parquet and what is made of it (build/grid/results)")
@@ -43,6 +44,11 @@ def main() -> None:
     if args.what == "wifi":
         text = wifi.page(wifi.whole(Results.read(args.folder)))
         (args.folder / wifi.PAGE).write_text(text, encoding="utf-8")
+        print(text)
+        return
+    if args.what == "more":
+        text = wifi_more.page(wifi_more.tables(Results.read(wifi_more.EARLIER), Results.read(args.folder)))
+        (args.folder / wifi_more.PAGE).write_text(text, encoding="utf-8")
         print(text)
         return
     grid = paths.load()

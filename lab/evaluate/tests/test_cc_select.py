@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 from evaluate import aims, results
-from grid import harm, held_out, judge, kept, paths, report, table, wifi
+from grid import harm, held_out, judge, kept, paths, report, table, wifi, wifi_more
 from oal_training.cc_select import plain
 from oal_training.cc_select.statistics import ALL
 from oal_training.cc_select.utility import Utility
@@ -203,3 +203,36 @@ def test_the_page_says_what_a_choice_costs_the_server_beside_it():
     for page in (PAGE, ROOT / "README.md", ROOT / "docs/host-agent.md"):
         assert "keeps a third of its throughput" in words(page), page
     assert f"over FQ-CoDel {100 * kept['fq']:.0f} %" in words(ROOT / "docs/host-agent.md")
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """BBR for all in scenarios that were not played for this policy."""
+    return results.Results.read(wifi_more.EARLIER), results.Results.read(WIFI)
+
+
+def test_the_page_has_bbr_for_all_in_other_scenarios_as_the_cells_give_it(elsewhere):
+    said, page = (WIFI / wifi_more.PAGE).read_text(), PAGE.read_text()
+    assert said == wifi_more.page(wifi_more.tables(*elsewhere))
+    for line in said.splitlines():
+        assert line.startswith("#") or line in page, line
+
+
+def test_the_page_says_what_bbr_for_all_is_worth_in_other_scenarios(elsewhere):
+    r, page, s = elsewhere[0], words(PAGE), report.signed
+    each = {q: [wifi_more.over(r, (name,), (q,)) for name in wifi_more.SCENARIOS] for q in wifi.QUEUES}
+    assert all(speed[1] <= 0 for rows in each.values() for speed, _ in rows)
+    speed = wifi_more.over(r, wifi_more.SCENARIOS, wifi.QUEUES)[0]
+    priced = wifi_more.over(r, wifi_more.SCENARIOS, ("fq",))[1]
+    behind_fifo = sorted(price[0] for _, price in each["fifo"])
+    lost, chance, sure = wifi_more.harmed(r, wifi_more.SCENARIOS, "fq")
+    fifo = wifi_more.harmed(r, wifi_more.SCENARIOS, "fifo")
+    assert float(fifo[1]) > int(fifo[0].split()[0]) / 2 and float(chance) < int(sure)
+    for said in (f"BBR for all is worth {s(speed)} for speed", f"it is worth {s(priced)} over FQ-CoDel",
+                 f"from {behind_fifo[0]:+.1f} to {behind_fifo[-1]:+.1f} %".replace("-", "−"),
+                 f"Over FQ-CoDel {lost} stations lose more than a tenth, {sure} of them beyond chance; behind a FIFO"
+                 f" {fifo[0].split()[0]}, most of them by chance"):
+        assert said in page, said
+    seeds = {len(r.values(name, wifi_more.method(f"{cc}-{q}"), "throughput_mbps")) for name in wifi_more.SCENARIOS
+             for cc in ("bbr", "cubic") for q in wifi.QUEUES}
+    assert seeds == {6} and "six seeds" in page
