@@ -89,11 +89,19 @@ class Host:
             self.mounted.mkdir()
             sh("mount", "-t", "cgroup2", "none", self.mounted)
         self.cgroup = (found or self.mounted) / self.near
+        self.within = ("nsenter", f"--net=/run/netns/{self.near}")
+        try:
+            self.open(through)
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, through: list[int]) -> None:
+        """Namespaces, paths, and the server."""
         self.cgroup.mkdir()
         for namespace in (self.near, self.far):
             sh("ip", "netns", "add", namespace)
             sh("ip", "-n", namespace, "link", "set", "lo", "up")
-        self.within = ("nsenter", f"--net=/run/netns/{self.near}")
         sh(*self.within, "sh", "-c", f"echo {USUAL} > /proc/sys/net/ipv4/tcp_congestion_control")
         self.python((), (ROOT / "tests/far_networks.py").read_text(), self.near, self.far, json.dumps(through),
                     json.dumps(PATHS))
@@ -133,8 +141,9 @@ class Host:
             process.wait()
         for namespace in (self.near, self.far):
             subprocess.run(["ip", "netns", "del", namespace], check=False)
-        until("its processes are gone", lambda: not (self.cgroup / "cgroup.procs").read_text())
-        self.cgroup.rmdir()
+        if self.cgroup.exists():
+            until("its processes are gone", lambda: not (self.cgroup / "cgroup.procs").read_text())
+            self.cgroup.rmdir()
         if self.mounted:
             sh("umount", self.mounted)
 
