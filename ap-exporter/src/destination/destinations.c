@@ -8,9 +8,9 @@
 
 #include "base/json.h"
 #include "base/text_file.h"
-#include "destination/choices.h"
 #include "congestion/congestion.h"
 #include "control/decision.h"
+#include "destination/choices.h"
 #include "model/inference.h"
 #include "pipeline/pipeline.h"
 #include "sender/sender_flow.h"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from oal_schema.manifest import known
+from oal_schema.manifest import SESSION, known
 from oal_schema.release import Release
 from oal_schema.tree import MISSING, Tree
 
@@ -24,7 +24,6 @@ from oal_registry.errors import NotPackagable, RegistryError
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.models import CompiledModel
 from oal_registry.promoter import OPEN, OPENED_BY
-from oal_registry.registered import SESSION
 from oal_registry.status import Status
 
 SLOT = "champion"  # canary and challenger are trials: nobody need show anything before one

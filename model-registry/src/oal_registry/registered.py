@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from oal_schema.bundle_law import RWND_FAIR
-from oal_schema.manifest import Manifest, ModelPlan, known
+from oal_schema.manifest import SESSION, Manifest, ModelPlan, known
 
-#: label of policies that learn from sessions of hosts, of which no items are kept
-SESSION = "session"
 #: label → command of `oal-train` that fits and repeats a version
 TRAINERS = {"congestion": "fit", SESSION: "cc-select"}
 

@@ -27,7 +27,8 @@ MODEL_KEYS = ("role", "kind", "registered", "optional")
 #: subjects that a policy may be about
 SUBJECTS = ("ap", "station", "flow", "destination")
 #: who makes labels: stream-jobs (congestion), or training, of a host's later sessions (session)
-LABELS = ("congestion", "session")
+SESSION = "session"
+LABELS = ("congestion", SESSION)
 PROGRAM = re.compile(r"[a-z][a-z0-9_]{0,30}")
 REGISTERED = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 #: settings.max_bundle_models, which is not there yet when the generator runs for the first time

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
-from oal_schema.manifest import Manifest, known
+from oal_schema.manifest import SESSION, Manifest, known
 from oal_schema.settings import policies as described
 
 from oal_training.errors import TrainingError
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 RWND_FAIR = "rwnd-fair"
-SESSION = "session"  # label of policies that learn from sessions of hosts
+Rules = TypeVar("Rules")
+GATE = "gate.yaml"  # of a policy's folder: what a version must show
 
 
 def manifest(policy: str) -> Manifest:
@@ -48,6 +50,20 @@ def file(policy: str, name: str) -> Path:
     if not path.is_file():
         raise TrainingError(f"policy {policy} has no {name} ({path})")
     return path
+
+
+def gate_rules(policy: str, rules: type[Rules]) -> Rules:
+    """The rules of a policy's `gate.yaml`, as an object of `rules`, whose defaults hold without the file or a key.
+    TrainingError when the file cannot be understood.
+    """
+    path = POLICIES / policy / GATE
+    if not path.is_file():
+        return rules()
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return rules(**{key: tuple(value) if isinstance(value, list) else value for key, value in said.items()})
+    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, TrainingError) as error:
+        raise TrainingError(f"{path}: {error}") from None
 
 
 @lru_cache

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import yaml
 
 from oal_training import policies
 from oal_training.batch import scores, validation
@@ -21,7 +20,6 @@ from oal_training.batch.scores import Predictions
 from oal_training.errors import TrainingError
 from oal_training.stored.items import Items
 
-FILE = "gate.yaml"  # of a policy's folder
 FIGURES = {"accuracy": "right", "macro_f1": "macro F1", "onset_ap": "onset AP"}  # of scores.FIGURES
 #: word in gate.yaml → name
 RIVALS = {"persistence": validation.PERSISTENCE, "best_column": COLUMN, "two_thresholds": THRESHOLDS}
@@ -51,14 +49,7 @@ def rules(policy: str) -> Rules:
     """Those of a policy's `gate.yaml`; without the file a version is compared with the one in force alone.
     TrainingError when the file cannot be understood.
     """
-    path = policies.POLICIES / policy / FILE
-    if not path.is_file():
-        return Rules()
-    try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        return Rules(**{key: tuple(value) if isinstance(value, list) else value for key, value in said.items()})
-    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, TrainingError) as error:
-        raise TrainingError(f"{path}: {error}") from None
+    return policies.gate_rules(policy, Rules)
 
 
 @dataclass(frozen=True)

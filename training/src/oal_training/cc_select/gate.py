@@ -10,13 +10,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import yaml
-
 from oal_training import policies
 from oal_training.cc_select.choice import LEAST_NETWORKS
 from oal_training.errors import TrainingError
 
-FILE = "gate.yaml"  # of a policy's folder
 BEATS = {"over_best_fixed": "the best congestion control for all", "over_same": "staying"}
 
 
@@ -36,14 +33,7 @@ class Rules:
 
 def rules(policy: str) -> Rules:
     """Those of a policy's `gate.yaml`; TrainingError when the file cannot be understood."""
-    path = policies.POLICIES / policy / FILE
-    if not path.is_file():
-        return Rules()
-    try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        return Rules(**{key: tuple(value) if isinstance(value, list) else value for key, value in said.items()})
-    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, TrainingError) as error:
-        raise TrainingError(f"{path}: {error}") from None
+    return policies.gate_rules(policy, Rules)
 
 
 @dataclass(frozen=True)
