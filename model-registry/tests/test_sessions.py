@@ -22,7 +22,6 @@ from oal_schema import bundle, keys
 from oal_schema.grant import grant
 from oal_schema.manifest import known
 from oal_schema.policy_folder import PolicyFolder
-from oal_training.cc_select import gate as training_gate
 from sklearn.tree import DecisionTreeClassifier
 from test_several_policies import CANARY, Mlflow, Topic
 from topics import released
@@ -135,7 +134,7 @@ def test_a_gate_file_that_cannot_be_understood_lets_nothing_in(here, monkeypatch
 
     monkeypatch.setattr(policies, "POLICIES", tmp_path)
     (tmp_path / "cc-select").mkdir()
-    (tmp_path / "cc-select" / training_gate.FILE).write_text("beats: [luck]\n")
+    (tmp_path / "cc-select" / policies.GATE).write_text("beats: [luck]\n")
     assert here.alias(BETTER) is None and "beats are some of" in here.tags(BETTER)["oal.error"]
 
 
